@@ -1,0 +1,40 @@
+"""otimpute: fill the holes of tables by optimal transport.
+
+>>> import numpy as np
+>>> from otimpute import SinkhornImputer
+>>> X = np.array([[1.0, 2.0], [2.0, np.nan], [3.0, 6.0], [np.nan, 8.0], [5.0, 10.0]])
+>>> X_imputed = SinkhornImputer(random_state=0).fit_transform(X)
+>>> bool(np.isfinite(X_imputed).all())
+True
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+__version__ = "0.1.0"
+
+# Public names are loaded when first used (PEP 562): importing otimpute is instant and loads none of its dependencies.
+_HOME = {
+    "SinkhornImputer": ".imputers",
+    "sinkhorn_divergence": ".transport",
+}
+
+if TYPE_CHECKING:
+    from .imputers import SinkhornImputer as SinkhornImputer
+    from .transport import sinkhorn_divergence as sinkhorn_divergence
+
+__all__ = ["SinkhornImputer", "__version__", "sinkhorn_divergence"]
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOME:
+        raise AttributeError(f"module 'otimpute' has no attribute {name!r}")
+    value = getattr(import_module(_HOME[name], __name__), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

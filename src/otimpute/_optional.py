@@ -1,0 +1,24 @@
+"""Import packages that are not core dependencies, or say how to get them."""
+
+from __future__ import annotations
+
+from importlib import import_module
+from types import ModuleType
+
+
+def require(module: str, purpose: str, extra: str) -> ModuleType:
+    """Import ``module``, or explain which extra of otimpute brings it.
+
+    >>> require("no_such_package", "drawing", "report")
+    Traceback (most recent call last):
+    ModuleNotFoundError: drawing needs the package 'no_such_package': pip install "otimpute[report]"
+    """
+    try:
+        return import_module(module)
+    except ModuleNotFoundError as error:
+        if error.name != module.partition(".")[0]:
+            raise
+        package = module.partition(".")[0]
+        raise ModuleNotFoundError(
+            f"{purpose} needs the package {package!r}: pip install \"otimpute[{extra}]\"", name=package
+        ) from None

@@ -1,0 +1,23 @@
+"""What otimpute raises and warns, so that callers can tell cases apart."""
+
+from __future__ import annotations
+
+
+class OtimputeWarning(UserWarning):
+    """Base of all warnings of this package."""
+
+
+class NotConvergedWarning(OtimputeWarning):
+    """An iteration ended before it settled; the result is usable but may still be moving."""
+
+
+class EmptyColumnWarning(OtimputeWarning):
+    """A column has no observed value at all, so there is nothing to learn its values from."""
+
+
+class FitStoppedWarning(OtimputeWarning):
+    """A fit was stopped early by Ctrl-C; the imputer holds what was reached."""
+
+
+class DivergedError(RuntimeError):
+    """The numbers left the finite range; the message says which parameter to change."""

@@ -1,0 +1,179 @@
+"""Mean and covariance of an incomplete table by expectation–maximisation under a Gaussian model.
+
+Used by the transport imputers (metric of the cost, start of the descent) and free for a baseline to share, hence below both.
+The conditional mean of a row's missing part M given its observed part O comes from the precision matrix Λ = Σ⁻¹:
+``μ_M − Λ_MM⁻¹ Λ_MO (x_O − μ_O)`` with conditional covariance ``Λ_MM⁻¹``, so only a matrix as large as the holes is factored.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .._compile import compiled
+
+_SMALLEST_VARIANCE = 1e-6
+
+
+@dataclass(frozen=True)
+class GaussianModel:
+    """A Gaussian fitted to an incomplete table, and how the fit ended."""
+
+    mean: NDArray[np.float64]  # [d]
+    covariance: NDArray[np.float64]  # [d, d]
+    n_iterations: int
+    converged: bool
+
+    def fill(self, values: NDArray[np.float64], missing: NDArray[np.bool_]) -> NDArray[np.float64]:
+        """Replace the missing entries of ``values [n, d]`` by their conditional means; row by row, nothing is refitted."""
+        filled = np.array(values, dtype=np.float64)
+        _expect(filled, missing, _order_by_pattern(missing), self.mean, np.linalg.inv(self.covariance), None)
+        return filled
+
+
+def fit_gaussian(
+    values: NDArray[np.float64],
+    missing: NDArray[np.bool_],
+    *,
+    prior_rows: float = 1.0,
+    tolerance: float = 1e-3,
+    max_iterations: int = 50,
+) -> GaussianModel:
+    """Fit mean and covariance of standardised columns with holes; entries under ``missing`` are ignored.
+
+    ``prior_rows`` imaginary rows with independent columns are added: they keep the covariance invertible when columns are
+    collinear, constant, or more than the rows. Stops when no filled-in value moves by more than ``tolerance`` (root mean
+    square, in standard deviations).
+
+    >>> values = np.array([[0.0, 0.0], [1.0, 1.0], [2.0, np.nan], [-1.0, -1.0], [-2.0, -2.0]])
+    >>> model = fit_gaussian(values, np.isnan(values), prior_rows=0.01)
+    >>> bool(model.fill(values, np.isnan(values))[2, 1] > 1.5)
+    True
+    """
+    n, d = values.shape
+    n_observed = np.maximum((~missing).sum(axis=0), 1)
+    mean = np.where(missing, 0.0, values).sum(axis=0) / n_observed
+    filled = np.where(missing, mean, values)
+    variance = ((filled - mean) ** 2).sum(axis=0) / n_observed + _SMALLEST_VARIANCE
+    covariance = np.diag(variance)
+    order = _order_by_pattern(missing)
+    previous = filled[missing]
+    converged = previous.size == 0
+    iteration = 0
+    for iteration in range(1, max_iterations + 1):
+        conditional = np.zeros((d, d))
+        _expect(filled, missing, order, mean, np.linalg.inv(covariance), conditional)
+        mean = filled.mean(axis=0)
+        centred = filled - mean
+        scatter = centred.T @ centred + conditional
+        scatter[np.diag_indices(d)] += n * _SMALLEST_VARIANCE
+        covariance = (scatter + np.diag(np.diag(scatter)) * (prior_rows / n)) / (n + prior_rows)
+        current = filled[missing]
+        # The first expectation, under independent columns, only repeats the means: it cannot tell convergence.
+        if current.size == 0 or (iteration > 1 and np.sqrt(np.mean((current - previous) ** 2)) <= tolerance):
+            converged = True
+            break
+        previous = current
+    return GaussianModel(mean, covariance, iteration, converged)
+
+
+def _order_by_pattern(missing: NDArray[np.bool_]) -> NDArray[np.int64]:
+    """Rows sorted so that equal patterns of holes are neighbours: each pattern is factored once."""
+    return np.lexsort(np.packbits(missing, axis=1).T)
+
+
+def _expect(filled, missing, order, mean, precision, conditional):  # type: ignore[no-untyped-def]
+    accumulate = conditional is not None
+    _fill_conditional_means(
+        filled, missing, order, mean, precision, conditional if accumulate else np.empty((0, 0)), accumulate
+    )
+
+
+@compiled
+def _fill_conditional_means(filled, missing, order, mean, precision, conditional, accumulate):  # type: ignore[no-untyped-def]
+    """Fill each row's holes with conditional means; if asked, add the conditional covariances to ``conditional``."""
+    n, d = filled.shape
+    holes = np.empty(d, np.int64)
+    right = np.empty(d)
+    factor = np.empty((d, d))
+    inverse = np.empty((d, d))
+    q = 0
+    for position in range(n):
+        i = order[position]
+        same = position > 0
+        if same:
+            before = order[position - 1]
+            for k in range(d):
+                if missing[i, k] != missing[before, k]:
+                    same = False
+                    break
+        if not same:
+            q = 0
+            for k in range(d):
+                if missing[i, k]:
+                    holes[q] = k
+                    q += 1
+            _cholesky(precision, holes, q, factor)
+            if accumulate:
+                _invert(factor, q, inverse)
+        if q == 0:
+            continue
+        for r in range(q):
+            filled[i, holes[r]] = mean[holes[r]]
+        for r in range(q):
+            total = 0.0
+            for k in range(d):
+                total -= precision[holes[r], k] * (filled[i, k] - mean[k])
+            right[r] = total
+        for r in range(q):  # forward, then backward substitution with the Cholesky factor
+            for c in range(r):
+                right[r] -= factor[r, c] * right[c]
+            right[r] /= factor[r, r]
+        for r in range(q - 1, -1, -1):
+            for c in range(r + 1, q):
+                right[r] -= factor[c, r] * right[c]
+            right[r] /= factor[r, r]
+        for r in range(q):
+            filled[i, holes[r]] += right[r]
+        if accumulate:
+            for r in range(q):
+                for c in range(q):
+                    conditional[holes[r], holes[c]] += inverse[r, c]
+
+
+@compiled
+def _cholesky(matrix, index, q, factor):  # type: ignore[no-untyped-def]
+    """Lower Cholesky factor of ``matrix[index, index]``."""
+    for r in range(q):
+        for c in range(r + 1):
+            total = matrix[index[r], index[c]]
+            for k in range(c):
+                total -= factor[r, k] * factor[c, k]
+            if r == c:
+                factor[r, r] = math.sqrt(max(total, 1e-300))
+            else:
+                factor[r, c] = total / factor[c, c]
+
+
+@compiled
+def _invert(factor, q, inverse):  # type: ignore[no-untyped-def]
+    """Inverse of ``L Lᵀ`` from its Cholesky factor ``L``."""
+    for c in range(q):  # L⁻¹, stored transposed in the upper triangle
+        inverse[c, c] = 1.0 / factor[c, c]
+        for r in range(c + 1, q):
+            total = 0.0
+            for k in range(c, r):
+                total -= factor[r, k] * inverse[c, k]
+            inverse[c, r] = total / factor[r, r]
+    for r in range(q):  # (L⁻¹)ᵀ L⁻¹, row by row from the top: entries still needed are not yet overwritten
+        for c in range(r, q):
+            total = 0.0
+            for k in range(c, q):
+                total += inverse[r, k] * inverse[c, k]
+            inverse[r, c] = total
+    for r in range(q):
+        for c in range(r):
+            inverse[r, c] = inverse[c, r]

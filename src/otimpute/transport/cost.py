@@ -1,0 +1,29 @@
+"""The ground cost ``c(x, y) = ½‖x − y‖²``: the only home of the ½.
+
+Two spellings of the same cost. `half_squared_distances` is the definition. `half_squared_norms` serves kernels that
+expand the square, ``c(x, y) = ½‖x‖² + ½‖y‖² − x·y``, so that one matrix product does the work.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+
+def half_squared_distances(x: NDArray[np.floating], y: NDArray[np.floating]) -> NDArray[np.floating]:
+    """Cost between all points of two clouds ``[..., N, D]`` and ``[..., M, D]``, as ``[..., N, M]``.
+
+    >>> half_squared_distances(np.array([[0.0, 0.0]]), np.array([[3.0, 4.0]]))
+    array([[12.5]])
+    """
+    difference = x[..., :, None, :] - y[..., None, :, :]
+    return 0.5 * np.einsum("...d,...d->...", difference, difference)
+
+
+def half_squared_norms(coordinates, out):  # type: ignore[no-untyped-def]  # compiled by the kernels, hence loops
+    """Write ½‖p‖² of every point into ``out [N]``, the points given coordinate by coordinate, ``[D, N]``."""
+    for i in range(out.shape[0]):
+        out[i] = 0
+    for k in range(coordinates.shape[0]):
+        for i in range(out.shape[0]):
+            out[i] += coordinates[k, i] * coordinates[k, i] / 2
