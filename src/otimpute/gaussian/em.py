@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from .._compile import compiled
 
 _SMALLEST_VARIANCE = 1e-6
+_NOT_WANTED = np.empty((0, 0))
 
 
 @dataclass(frozen=True)
@@ -30,7 +31,8 @@ class GaussianModel:
     def fill(self, values: NDArray[np.float64], missing: NDArray[np.bool_]) -> NDArray[np.float64]:
         """Replace the missing entries of ``values [n, d]`` by their conditional means; row by row, nothing is refitted."""
         filled = np.array(values, dtype=np.float64)
-        _expect(filled, missing, _order_by_pattern(missing), self.mean, np.linalg.inv(self.covariance), None)
+        precision = np.linalg.inv(self.covariance)
+        _fill_conditional_means(filled, missing, _order_by_pattern(missing), self.mean, precision, _NOT_WANTED)
         return filled
 
 
@@ -65,7 +67,7 @@ def fit_gaussian(
     iteration = 0
     for iteration in range(1, max_iterations + 1):
         conditional = np.zeros((d, d))
-        _expect(filled, missing, order, mean, np.linalg.inv(covariance), conditional)
+        _fill_conditional_means(filled, missing, order, mean, np.linalg.inv(covariance), conditional)
         mean = filled.mean(axis=0)
         centred = filled - mean
         scatter = centred.T @ centred + conditional
@@ -85,68 +87,34 @@ def _order_by_pattern(missing: NDArray[np.bool_]) -> NDArray[np.int64]:
     return np.lexsort(np.packbits(missing, axis=1).T)
 
 
-def _expect(filled, missing, order, mean, precision, conditional):  # type: ignore[no-untyped-def]
-    accumulate = conditional is not None
-    _fill_conditional_means(
-        filled, missing, order, mean, precision, conditional if accumulate else np.empty((0, 0)), accumulate
-    )
+@compiled
+def fill_row(row, holes, q, mean, precision, factor, right):  # type: ignore[no-untyped-def]
+    """Set the ``q`` entries ``holes`` of ``row`` to their conditional mean given the others.
+
+    ``factor`` is the Cholesky factor of the precision's block of the holes (`factor_block`), ``right`` a buffer.
+    """
+    for r in range(q):
+        row[holes[r]] = mean[holes[r]]
+    for r in range(q):
+        total = 0.0
+        for k in range(row.shape[0]):
+            total -= precision[holes[r], k] * (row[k] - mean[k])
+        right[r] = total
+    for r in range(q):  # forward, then backward substitution
+        for c in range(r):
+            right[r] -= factor[r, c] * right[c]
+        right[r] /= factor[r, r]
+    for r in range(q - 1, -1, -1):
+        for c in range(r + 1, q):
+            right[r] -= factor[c, r] * right[c]
+        right[r] /= factor[r, r]
+    for r in range(q):
+        row[holes[r]] += right[r]
 
 
 @compiled
-def _fill_conditional_means(filled, missing, order, mean, precision, conditional, accumulate):  # type: ignore[no-untyped-def]
-    """Fill each row's holes with conditional means; if asked, add the conditional covariances to ``conditional``."""
-    n, d = filled.shape
-    holes = np.empty(d, np.int64)
-    right = np.empty(d)
-    factor = np.empty((d, d))
-    inverse = np.empty((d, d))
-    q = 0
-    for position in range(n):
-        i = order[position]
-        same = position > 0
-        if same:
-            before = order[position - 1]
-            for k in range(d):
-                if missing[i, k] != missing[before, k]:
-                    same = False
-                    break
-        if not same:
-            q = 0
-            for k in range(d):
-                if missing[i, k]:
-                    holes[q] = k
-                    q += 1
-            _cholesky(precision, holes, q, factor)
-            if accumulate:
-                _invert(factor, q, inverse)
-        if q == 0:
-            continue
-        for r in range(q):
-            filled[i, holes[r]] = mean[holes[r]]
-        for r in range(q):
-            total = 0.0
-            for k in range(d):
-                total -= precision[holes[r], k] * (filled[i, k] - mean[k])
-            right[r] = total
-        for r in range(q):  # forward, then backward substitution with the Cholesky factor
-            for c in range(r):
-                right[r] -= factor[r, c] * right[c]
-            right[r] /= factor[r, r]
-        for r in range(q - 1, -1, -1):
-            for c in range(r + 1, q):
-                right[r] -= factor[c, r] * right[c]
-            right[r] /= factor[r, r]
-        for r in range(q):
-            filled[i, holes[r]] += right[r]
-        if accumulate:
-            for r in range(q):
-                for c in range(q):
-                    conditional[holes[r], holes[c]] += inverse[r, c]
-
-
-@compiled
-def _cholesky(matrix, index, q, factor):  # type: ignore[no-untyped-def]
-    """Lower Cholesky factor of ``matrix[index, index]``."""
+def factor_block(matrix, index, q, factor):  # type: ignore[no-untyped-def]
+    """Lower Cholesky factor of ``matrix[index, index]``, for the first ``q`` entries of ``index``."""
     for r in range(q):
         for c in range(r + 1):
             total = matrix[index[r], index[c]]
@@ -177,3 +145,40 @@ def _invert(factor, q, inverse):  # type: ignore[no-untyped-def]
     for r in range(q):
         for c in range(r):
             inverse[r, c] = inverse[c, r]
+
+
+@compiled
+def _fill_conditional_means(filled, missing, order, mean, precision, conditional):  # type: ignore[no-untyped-def]
+    """Fill each row's holes with conditional means; add the conditional covariances to ``conditional`` unless empty."""
+    n, d = filled.shape
+    accumulate = conditional.shape[0] > 0
+    holes = np.empty(d, np.int64)
+    right = np.empty(d)
+    factor = np.empty((d, d))
+    inverse = np.empty((d, d))
+    q = 0
+    for position in range(n):
+        i = order[position]
+        same = position > 0
+        if same:
+            before = order[position - 1]
+            for k in range(d):
+                if missing[i, k] != missing[before, k]:
+                    same = False
+                    break
+        if not same:
+            q = 0
+            for k in range(d):
+                if missing[i, k]:
+                    holes[q] = k
+                    q += 1
+            factor_block(precision, holes, q, factor)
+            if accumulate:
+                _invert(factor, q, inverse)
+        if q == 0:
+            continue
+        fill_row(filled[i], holes, q, mean, precision, factor, right)
+        if accumulate:
+            for r in range(q):
+                for c in range(q):
+                    conditional[holes[r], holes[c]] += inverse[r, c]

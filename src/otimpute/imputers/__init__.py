@@ -1,0 +1,5 @@
+"""Imputers by optimal transport."""
+
+from .sinkhorn import SinkhornImputer
+
+__all__ = ["SinkhornImputer"]

@@ -36,8 +36,8 @@ class Cells(NamedTuple):
 class Geometry(NamedTuple):
     """The cost ½‖(x − y) A‖² in units of ε, or the one with imputed coordinates down-weighted."""
 
-    metric: NDArray[np.floating]  # [width, width]: A, symmetric, zero in the rows and columns of the padding
-    precision: NDArray[np.floating]  # [width, width]: A², which turns a displacement into a gradient
+    metric: NDArray[np.floating]  # [width, width]: A, symmetric, zero in the padding; [0, 0] for the identity
+    precision: NDArray[np.floating]  # [width, width]: A², which turns a displacement into a gradient; or [0, 0]
     inverse_epsilon: float
     imputed_weight: float  # below 1, the metric is not used
     n_columns: int
@@ -170,7 +170,12 @@ def pair_gradient(cells, geometry, plan, work, step, pair, out):  # type: ignore
             )
         else:
             z = work.zx if side == 0 else work.zy
-            np.dot(geometry.metric, points.T, z)
+            if geometry.metric.shape[0] > 0:
+                np.dot(geometry.metric, points.T, z)
+            else:
+                for i in range(a.shape[0]):
+                    for k in range(d):
+                        z[k, i] = points[i, k]
             half_squared_norms(z, norms[side])
             for i in range(a.shape[0]):
                 norms[side, i] *= s
@@ -196,7 +201,7 @@ def pair_gradient(cells, geometry, plan, work, step, pair, out):  # type: ignore
     for i in range(a.shape[0]):
         w[i] = a[i] * u[i]
     _add_projection(work, True, w, work.x, d, -one, out.gradient[pair, 1])
-    if geometry.imputed_weight >= 1:
+    if geometry.precision.shape[0] > 0:
         for side in range(2):
             np.dot(out.gradient[pair, side], geometry.precision, work.projected)
             out.gradient[pair, side] = work.projected
@@ -261,6 +266,33 @@ def apply_step(cells, found, step, window_start, learning_rate, slot):  # type: 
             cells.square[p] = square
             cells.values[row, k] = value - rate * g / (math.sqrt(square) + guard)
         cells.last_step[row] = step
+
+
+@compiled
+def close_window(cells, window_start, step, mean):  # type: ignore[no-untyped-def]
+    """Mean of every cell over the steps ``window_start`` to ``step``, written into ``mean``; a new window begins."""
+    length = cells.values.dtype.type(step - window_start)
+    for row in range(cells.values.shape[0]):
+        rest = cells.values.dtype.type(step - max(cells.last_step[row], window_start))
+        for p in range(cells.start[row], cells.start[row + 1]):
+            mean[p] = (cells.total[p] + rest * cells.values[row, cells.column[p]]) / length
+            cells.total[p] = 0
+
+
+@compiled
+def read_cells(cells, out):  # type: ignore[no-untyped-def]
+    """Copy the current value of every cell into ``out``."""
+    for row in range(cells.values.shape[0]):
+        for p in range(cells.start[row], cells.start[row + 1]):
+            out[p] = cells.values[row, cells.column[p]]
+
+
+@compiled
+def write_cells(cells, source):  # type: ignore[no-untyped-def]
+    """Set the current value of every cell from ``source``."""
+    for row in range(cells.values.shape[0]):
+        for p in range(cells.start[row], cells.start[row + 1]):
+            cells.values[row, cells.column[p]] = source[p]
 
 
 @compiled

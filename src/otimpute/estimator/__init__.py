@@ -1,0 +1,7 @@
+"""What all imputers share."""
+
+from .base import BaseImputer
+from .hidden_cells import hide_cells, score_cells
+from .progress import Callback, FitProgress, check_callbacks, progress_bar
+
+__all__ = ["BaseImputer", "Callback", "FitProgress", "check_callbacks", "hide_cells", "progress_bar", "score_cells"]

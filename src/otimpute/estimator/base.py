@@ -1,0 +1,147 @@
+"""What all imputers share: the scikit-learn contract, tables in and out, empty columns, indicators."""
+
+from __future__ import annotations
+
+import warnings
+from abc import ABC, abstractmethod
+from typing import Any, Self
+
+import narwhals as nw
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import BaseEstimator, TransformerMixin
+from sklearn.utils._set_output import _get_output_config
+from sklearn.utils.validation import _check_feature_names_in, check_is_fitted, validate_data
+
+from .._checks import check_choice, check_flag
+from ..exceptions import EmptyColumnWarning
+from ..table import Table, as_frame, read_array, read_frame
+
+Cells = NDArray[np.float64]
+
+
+class BaseImputer(TransformerMixin, BaseEstimator, ABC):  # type: ignore[misc]
+    """Base of imputers. A subclass stores its parameters in ``__init__`` and fills holes in two methods.
+
+    `_fit_cells` learns from a table and returns its imputed entries; `_impute_cells` imputes other rows without refitting.
+    Both see only columns that had an observed value in training, and return entries row by row.
+    """
+
+    # Declared by every subclass's constructor.
+    missing_values: float
+    add_indicator: bool
+    keep_empty_features: bool
+    integers: str
+
+    @abstractmethod
+    def _fit_cells(self, values: NDArray[np.floating], missing: NDArray[np.bool_]) -> Cells: ...
+
+    @abstractmethod
+    def _impute_cells(self, values: NDArray[np.floating], missing: NDArray[np.bool_]) -> Cells: ...
+
+    @abstractmethod
+    def _check_parameters(self) -> None: ...
+
+    def fit(self, X: Any, y: Any = None) -> Self:  # noqa: ARG002
+        """Learn to impute from a table with holes.
+
+        Parameters
+        ----------
+        X : array or frame [n_rows, n_columns]
+            NaN, null and ``missing_values`` mark the holes.
+        y : ignored
+        """
+        self._fit_table(X)
+        return self
+
+    def fit_transform(self, X: Any, y: Any = None) -> Any:  # noqa: ARG002
+        """Learn from a table and return it with its holes filled, as the same kind of table."""
+        table, filled = self._fit_table(X)
+        return self._assemble(X, table, filled)
+
+    def transform(self, X: Any) -> Any:
+        """Fill the holes of rows that may be new; nothing is refitted and every row is treated alone."""
+        check_is_fitted(self)
+        table = self._read(X, reset=False)
+        present = ~self._empty
+        filled = self._impute_cells(table.values[:, present], table.missing[:, present])
+        return self._assemble(X, table, self._with_empty_columns(table, filled))
+
+    def get_feature_names_out(self, input_features: Any = None) -> NDArray[Any]:
+        """Names of the columns that come out."""
+        check_is_fitted(self)
+        names = _check_feature_names_in(self, input_features)
+        indicators = [f"missingindicator_{name}" for name in names[self.indicator_columns_]]
+        return np.asarray([*names[self._kept], *indicators], dtype=object)
+
+    def _fit_table(self, X: Any) -> tuple[Table, Cells]:
+        check_choice("integers", self.integers, ["round", "float"])
+        check_flag("add_indicator", self.add_indicator)
+        check_flag("keep_empty_features", self.keep_empty_features)
+        self._check_parameters()
+        table = self._read(X, reset=True)
+        self._empty = table.missing.all(axis=0)
+        self._kept = np.ones_like(self._empty) if self.keep_empty_features else ~self._empty
+        self.indicator_columns_ = np.flatnonzero(table.missing.any(axis=0)) if self.add_indicator else np.arange(0)
+        self._warn_of_empty_columns()
+        present = ~self._empty
+        everything = present.all()
+        values = table.values if everything else table.values[:, present]
+        missing = table.missing if everything else table.missing[:, present]
+        filled = self._fit_cells(values, missing)
+        return table, self._with_empty_columns(table, filled)
+
+    def _warn_of_empty_columns(self) -> None:
+        if not self._empty.any():
+            return
+        names = getattr(self, "feature_names_in_", np.arange(self.n_features_in_))[self._empty]
+        listed = ", ".join(str(name) for name in names[:10]) + (f" and {len(names) - 10} more" if len(names) > 10 else "")
+        fate = "filled with 0" if self.keep_empty_features else "dropped"
+        advice = "set keep_empty_features=False to drop them" if self.keep_empty_features else "set keep_empty_features=True to keep them as 0"
+        warnings.warn(
+            f"no observed value in columns {listed}: they are {fate} ({advice})", EmptyColumnWarning, stacklevel=4
+        )
+
+    def _with_empty_columns(self, table: Table, filled: Cells) -> Cells:
+        """Put 0 in the holes of columns without a value in training among the ``filled`` ones of the others."""
+        if not self._empty.any():
+            return filled
+        cells = np.zeros(int(table.missing.sum()))
+        cells[~self._empty[np.nonzero(table.missing)[1]]] = filled
+        return cells
+
+    def _read(self, X: Any, *, reset: bool) -> Table:
+        frame = as_frame(X)
+        if frame is None:
+            array = validate_data(self, X, reset=reset, dtype="numeric", ensure_all_finite="allow-nan")
+            return read_array(array, self._missing_values())
+        for axis, what in ((0, "row"), (1, "column")):
+            if frame.shape[axis] == 0:
+                raise ValueError(f"X must have at least one {what}, got shape {frame.shape}")
+        validate_data(self, X, reset=reset, skip_check_array=True)
+        return read_frame(frame, self._missing_values())
+
+    def _missing_values(self) -> float:
+        value = self.missing_values
+        if value is None:
+            return float("nan")
+        if isinstance(value, (bool, str)) or not np.isscalar(value) or np.iscomplexobj(value):
+            raise TypeError(f"missing_values must be a number or NaN, got {value!r}")
+        return float(value)
+
+    def _assemble(self, X: Any, table: Table, filled: Cells) -> Any:
+        completed = table.complete(filled, self._kept, self.integers, self.indicator_columns_)
+        if not isinstance(completed, nw.DataFrame):
+            return completed
+        wanted = _get_output_config("transform", self)["dense"]
+        if wanted == "pandas" and not completed.implementation.is_pandas():
+            return completed.to_pandas()
+        if wanted == "polars" and not completed.implementation.is_polars():
+            return completed.to_polars().to_native() if hasattr(completed.to_polars(), "to_native") else completed.to_polars()
+        return completed.to_native()
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.allow_nan = True
+        tags.transformer_tags.preserves_dtype = ["float64", "float32", "float16"]
+        return tags

@@ -1,0 +1,33 @@
+"""Judge an imputer by observed values hidden from it."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+
+def hide_cells(missing: NDArray[np.bool_], fraction: float, rng: np.random.Generator) -> NDArray[np.bool_]:
+    """Choose ``fraction`` of the observed entries at random; every column keeps at least two of its values.
+
+    >>> hidden = hide_cells(np.zeros((50, 4), dtype=bool), 0.1, np.random.default_rng(0))
+    >>> int(hidden.sum())
+    20
+    """
+    hidden = np.zeros(missing.shape, dtype=bool)
+    for k in range(missing.shape[1]):
+        observed = np.flatnonzero(~missing[:, k])
+        count = min(round(fraction * len(observed)), max(len(observed) - 2, 0))
+        hidden[rng.choice(observed, size=count, replace=False), k] = True
+    return hidden
+
+
+def score_cells(truth: NDArray[np.floating], imputed: NDArray[np.floating]) -> tuple[float, float]:
+    """MAE and RMSE over hidden cells; NaN when there are none.
+
+    >>> score_cells(np.array([0.0, 0.0]), np.array([3.0, -4.0]))
+    (3.5, 3.5355339059327378)
+    """
+    if truth.size == 0:
+        return float("nan"), float("nan")
+    error = imputed.astype(np.float64) - truth
+    return float(np.abs(error).mean()), float(np.sqrt((error**2).mean()))

@@ -1,0 +1,60 @@
+"""Let people watch a long fit: callbacks, and a progress bar that is one of them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any
+
+from .._optional import require
+
+
+@dataclass(frozen=True)
+class FitProgress:
+    """Where a fit stands; what callbacks receive."""
+
+    step: int
+    max_steps: int
+    seconds: float
+    history: dict[str, list[float]]
+
+
+Callback = Callable[[FitProgress], Any]
+
+
+def check_callbacks(callbacks: Any) -> list[Callback]:
+    """The callbacks as a list, or an error that says what was passed instead."""
+    if callbacks is None:
+        return []
+    if callable(callbacks):
+        return [callbacks]
+    listed = list(callbacks) if isinstance(callbacks, Iterable) else [callbacks]
+    for callback in listed:
+        if not callable(callback):
+            raise TypeError(f"callbacks must be functions of one FitProgress, got {callback!r}")
+    return listed
+
+
+@contextmanager
+def progress_bar(title: str, verbose: int) -> Iterator[list[Callback]]:
+    """A rich progress bar as a list of one callback; an empty list when not ``verbose``."""
+    if not verbose:
+        yield []
+        return
+    rich = require("rich.progress", "verbose=True", "cli")
+    with rich.Progress(
+        rich.TextColumn("{task.description}"),
+        rich.BarColumn(),
+        rich.MofNCompleteColumn(),
+        rich.TimeRemainingColumn(),
+        rich.TextColumn("{task.fields[note]}"),
+    ) as bar:
+        task = bar.add_task(title, note="")
+
+        def show(progress: FitProgress) -> None:
+            loss = progress.history["loss"][-1:]
+            note = f"divergence {loss[0]:.4g}" if loss else ""
+            bar.update(task, completed=progress.step, total=progress.max_steps, note=note)
+
+        yield [show]

@@ -1,0 +1,255 @@
+"""Algorithm 1's loop: windows of compiled steps, and between them everything a person may want to know or stop.
+
+A *window* is a twentieth of the planned steps. Its mean of every imputed value is compared with the window before (has it
+settled?), and the last windows are averaged into the result: single iterates are noisy, their mean is not.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..estimator import Callback, FitProgress
+from ..exceptions import DivergedError
+from ._steps import (
+    Cells,
+    Geometry,
+    Gradients,
+    Plan,
+    Workspace,
+    apply_step,
+    close_window,
+    pair_gradient,
+    read_cells,
+    run_steps,
+)
+
+N_WINDOWS = 20
+_BLOCK_SECONDS = 0.1  # how long compiled code runs before Python may see Ctrl-C, a callback or the clock
+
+
+@dataclass(frozen=True)
+class Schedule:
+    """How long and how fast to descend, and when to stop."""
+
+    n_steps: int
+    learning_rate: float
+    step_decay: float
+    tail_average: float
+    tolerance: float
+    max_seconds: float
+
+    def rates(self, first: int, count: int) -> NDArray[np.float64]:
+        """Step sizes, falling geometrically to ``step_decay`` of the first one."""
+        steps = np.arange(first, first + count)
+        return self.learning_rate * self.step_decay ** (steps / self.n_steps)
+
+    @property
+    def window(self) -> int:
+        """Steps per window."""
+        return max(1, -(-self.n_steps // N_WINDOWS))
+
+    @property
+    def tail_start(self) -> int:
+        """First step that counts for the average."""
+        return self.n_steps - round(self.tail_average * self.n_steps)
+
+
+@dataclass
+class Outcome:
+    """Where a descent ended."""
+
+    cells: NDArray[np.floating]  # [n_cells]
+    n_steps: int
+    stop_reason: str
+    converged: bool
+    history: dict[str, list[float]] = field(default_factory=dict)
+
+
+def make_cells(values: NDArray[np.float32], missing: NDArray[np.bool_]) -> Cells:
+    """State for a padded table (see `padded_width`) whose holes already hold their start."""
+    n_cells = int(missing.sum())
+    start = np.zeros(len(values) + 1, dtype=np.int64)
+    np.cumsum(missing.sum(axis=1), out=start[1:])
+    kind = values.dtype
+    return Cells(
+        values=values,
+        start=start,
+        column=np.nonzero(missing)[1].astype(np.int32),
+        square=np.zeros(n_cells, kind),
+        total=np.zeros(n_cells, kind),
+        last_step=np.full(len(values), -1, np.int32),
+        self_potential=np.zeros(len(values), kind),
+        cross_potential=np.zeros(len(values), kind),
+    )
+
+
+def padded_width(n_columns: int) -> int:
+    """Columns, one of ones (it sums the weights of a projection on the side), and zeros up to a multiple of eight."""
+    return -(-(n_columns + 1) // 8) * 8
+
+
+def _make_workspace(batch_size: int, width: int, kind: Any, weighted: bool) -> Workspace:
+    def empty(*shape: int) -> NDArray[np.floating]:
+        return np.zeros(shape, kind)
+
+    m, extra = batch_size, 2 if weighted else 0
+    return Workspace(
+        x=empty(m, width), y=empty(m, width), zx=empty(width, m), zy=empty(width, m),
+        similarity=empty(m, m), plan=empty(m, m), weighted=empty(m, width), projected=empty(m, width),
+        weights=np.full(m, 1 / m, kind), vectors=empty(8, m),
+        importance=empty(extra, m, width), left=empty(extra, m, 3 * width), right=empty(extra, m, 3 * width),
+    )  # fmt: skip
+
+
+def _make_gradients(n_pairs: int, batch_size: int, width: int, kind: Any) -> Gradients:
+    def empty(*shape: int) -> NDArray[np.floating]:
+        return np.zeros((n_pairs, 2, batch_size, *shape), kind)
+
+    rows = np.zeros((n_pairs, 2, batch_size), np.int64)
+    return Gradients(rows, empty(width), empty(), empty(), np.zeros(n_pairs), np.zeros(n_pairs))
+
+
+class _Stepper:
+    """Take steps, the pairs of each on as many threads as asked; the result does not depend on how many."""
+
+    def __init__(self, cells: Cells, geometry: Geometry, plan: Plan, batch_size: int, n_pairs: int, n_jobs: int):
+        self.cells, self.geometry, self.plan = cells, geometry, plan
+        width, kind = cells.values.shape[1], cells.values.dtype
+        self.n_threads = min(n_jobs, n_pairs)
+        self.workspaces = [
+            _make_workspace(batch_size, width, kind, geometry.imputed_weight < 1) for _ in range(self.n_threads)
+        ]
+        self.found = _make_gradients(n_pairs, batch_size, width, kind)
+        self.slot = np.zeros(len(cells.values), np.int32)
+        self.pool = ThreadPoolExecutor(self.n_threads - 1) if self.n_threads > 1 else None
+
+    def take(self, first: int, rates: NDArray[np.float64], window_start: int) -> tuple[Any, Any]:
+        losses, errors = np.empty(len(rates)), np.empty(len(rates))
+        if self.pool is None:
+            run_steps(
+                self.cells, self.geometry, self.plan, self.workspaces[0], self.found, self.slot,
+                first, rates, window_start, losses, errors,
+            )  # fmt: skip
+            return losses, errors
+        for k, rate in enumerate(rates):
+            others = [self.pool.submit(self._pairs_of, thread, first + k) for thread in range(1, self.n_threads)]
+            self._pairs_of(0, first + k)
+            for other in others:
+                other.result()
+            losses[k], errors[k] = self.found.loss.mean(), self.found.error.mean()
+            apply_step(self.cells, self.found, first + k, window_start, rate, self.slot)
+        return losses, errors
+
+    def _pairs_of(self, thread: int, step: int) -> None:
+        for pair in range(thread, len(self.found.rows), self.n_threads):
+            pair_gradient(self.cells, self.geometry, self.plan, self.workspaces[thread], step, pair, self.found)
+
+    def close(self) -> None:
+        if self.pool is not None:
+            self.pool.shutdown()
+
+
+def descend(
+    cells: Cells,
+    geometry: Geometry,
+    plan: Plan,
+    schedule: Schedule,
+    *,
+    batch_size: int,
+    n_pairs: int,
+    n_jobs: int,
+    score: Callable[[NDArray[np.floating]], tuple[float, float]] | None,
+    callbacks: Sequence[Callback],
+) -> Outcome:
+    """Move the cells down the batch Sinkhorn divergence until the schedule, the clock, a callback or Ctrl-C says stop."""
+    stepper = _Stepper(cells, geometry, plan, batch_size, n_pairs, n_jobs)
+    window_mean, previous = np.empty_like(cells.total), np.empty_like(cells.total)
+    tail, tail_steps = np.zeros_like(cells.total), 0
+    names = ["step", "learning_rate", "loss", "marginal_error", "movement"]
+    if score is not None:
+        names += ["validation_mae", "validation_rmse"]
+    history: dict[str, list[float]] = {name: [] for name in names}
+    begun = time.perf_counter()
+    step, window_start, block = 0, 0, 8
+    reason, converged = "max_steps", False
+    losses: list[Any] = []
+    errors: list[Any] = []
+
+    def finish_window() -> float:
+        nonlocal window_start, tail_steps, window_mean, previous
+        close_window(cells, window_start, step, window_mean)
+        first = not history["step"]
+        movement = float("nan") if first else float(np.sqrt(np.mean(np.square(window_mean - previous))))
+        history["step"].append(step)
+        history["learning_rate"].append(float(schedule.rates(step - 1, 1)[0]))
+        history["loss"].append(float(np.concatenate(losses).mean()))
+        history["marginal_error"].append(float(np.concatenate(errors).mean()))
+        history["movement"].append(movement)
+        if score is not None:
+            mae, rmse = score(window_mean)
+            history["validation_mae"].append(mae)
+            history["validation_rmse"].append(rmse)
+        if window_start >= schedule.tail_start:
+            length = step - window_start
+            tail_steps += length
+            tail.__iadd__((window_mean - tail) * (length / tail_steps))
+        window_mean, previous = previous, window_mean
+        losses.clear()
+        errors.clear()
+        window_start = step
+        return movement
+
+    try:
+        while step < schedule.n_steps:
+            # A window never straddles the start of the tail, so that the average begins exactly there.
+            edges = [window_start + schedule.window, schedule.n_steps]
+            window_end = min(edge for edge in [*edges, schedule.tail_start] if edge > window_start)
+            count = min(block, window_end - step)
+            clock = time.perf_counter()
+            found = stepper.take(step, schedule.rates(step, count), window_start)
+            step += count
+            elapsed = time.perf_counter() - clock
+            if count == block:
+                block = int(np.clip(block * _BLOCK_SECONDS / max(elapsed, 1e-6), block / 4 + 1, block * 4))
+            losses.append(found[0])
+            errors.append(found[1])
+            if not np.isfinite(found[0]).all():
+                raise DivergedError(
+                    f"the divergence became infinite or NaN at step {step}; raise epsilon, lower learning_rate, "
+                    "or leave scale=True so that columns of very different size are comparable"
+                )
+            if step == window_end:
+                movement = finish_window()
+                converged = bool(movement <= schedule.tolerance)
+                if converged and schedule.tolerance > 0:
+                    reason = "tol"
+                    break
+            seconds = time.perf_counter() - begun
+            progress = FitProgress(step, schedule.n_steps, seconds, history)
+            if any([callback(progress) for callback in callbacks]):
+                reason = "callback"
+                break
+            if seconds >= schedule.max_seconds:
+                reason = "max_seconds"
+                break
+    except KeyboardInterrupt:
+        reason = "interrupted"
+    finally:
+        stepper.close()
+    if step > window_start:
+        finish_window()
+    if tail_steps:
+        result = tail
+    elif schedule.tail_average > 0 and history["step"]:
+        result = previous  # stopped before the tail began: the last window's mean
+    else:
+        result = window_mean
+        read_cells(cells, result)
+    return Outcome(result, step, reason, converged, history)

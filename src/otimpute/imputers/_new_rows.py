@@ -1,0 +1,114 @@
+"""Impute rows that were not in training, each alone: a fixed point of the barycentric map onto a reference sample.
+
+A row's missing part should cost least to carry to where transport sends the row, ``T(x) = Σ_j softmax_j((g_j − c(x, y_j))/ε) y_j``.
+For the Euclidean cost that point is ``x_M = T(x)_M``. In a metric Λ the observed part pulls along: the stationary point is
+``x_M = T(x)_M − Λ_MM⁻¹ Λ_MO (x_O − T(x)_O)``, a Gaussian conditional mean around ``T(x)`` instead of around the column means.
+"""
+
+from __future__ import annotations
+
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .._compile import compiled
+from ..gaussian.em import factor_block, fill_row
+from ..transport.kernels._loops import exp
+
+_MAX_ITERATIONS = 100
+_TOLERANCE = 1e-3  # in standard deviations
+_CHUNK = 4096
+
+
+@dataclass(frozen=True)
+class Reference:
+    """Completed training rows ``y`` and what the map needs of them.
+
+    With ``c(x, y) = ½(x − y)ᵀΛ(x − y)`` the part of a score that depends on j is ``offset_j + Σ_k x_k slope_kj``.
+    """
+
+    points: NDArray[np.float32]  # [d, R], coordinate by coordinate
+    slope: NDArray[np.float32]  # [d, R]: Λ y / ε
+    offset: NDArray[np.float32]  # [R]: (g − ½ yᵀΛy) / ε
+    precision: NDArray[np.float64]  # [d, d]: Λ
+
+    @classmethod
+    def build(
+        cls, points: NDArray[np.float64], precision: NDArray[np.float64], g: NDArray[np.float64], epsilon: float
+    ) -> Reference:
+        """From completed rows ``[R, d]``, the metric Λ and the rows' potentials."""
+        slope = points @ precision
+        offset = g - np.einsum("rd,rd->r", points, slope) / 2
+        by_column = [np.ascontiguousarray(part.T, dtype=np.float32) for part in (points, slope / epsilon)]
+        return cls(by_column[0], by_column[1], (offset / epsilon).astype(np.float32), precision)
+
+    def impute(self, values: NDArray[np.float32], missing: NDArray[np.bool_], n_jobs: int) -> None:
+        """Overwrite the missing entries of ``values [n, d]``, which hold their start."""
+        chunks = [slice(i, i + _CHUNK) for i in range(0, len(values), _CHUNK)]
+
+        def settle(chunk: slice) -> None:
+            _settle_rows(values[chunk], missing[chunk], self.points, self.slope, self.offset, self.precision)
+
+        if n_jobs == 1 or len(chunks) == 1:
+            for chunk in chunks:
+                settle(chunk)
+        else:
+            with ThreadPoolExecutor(n_jobs) as pool:
+                list(pool.map(settle, chunks))
+
+
+@compiled
+def _settle_rows(values, missing, points, slope, offset, precision):  # type: ignore[no-untyped-def]
+    """Iterate each row until no missing entry moves by more than the tolerance."""
+    d, n_points = points.shape
+    base = np.empty(n_points, np.float32)
+    score = np.empty(n_points, np.float32)
+    holes = np.empty(d, np.int64)
+    target = np.empty(d)
+    row = np.empty(d)
+    right = np.empty(d)
+    factor = np.empty((d, d))
+    for i in range(values.shape[0]):
+        n_holes = 0
+        for j in range(n_points):
+            base[j] = offset[j]
+        for k in range(d):
+            row[k] = values[i, k]
+            if missing[i, k]:
+                holes[n_holes] = k
+                n_holes += 1
+            else:
+                x = values[i, k]
+                for j in range(n_points):
+                    base[j] += x * slope[k, j]
+        if n_holes == 0:
+            continue
+        factor_block(precision, holes, n_holes, factor)
+        for _ in range(_MAX_ITERATIONS):
+            for j in range(n_points):
+                score[j] = base[j]
+            for r in range(n_holes):
+                x = np.float32(row[holes[r]])
+                for j in range(n_points):
+                    score[j] += x * slope[holes[r], j]
+            largest = score[0]
+            for j in range(1, n_points):
+                largest = max(largest, score[j])
+            total = np.float32(0)
+            for j in range(n_points):
+                score[j] = exp(score[j] - largest)
+                total += score[j]
+            for k in range(d):
+                projected = np.float32(0)
+                for j in range(n_points):
+                    projected += score[j] * points[k, j]
+                target[k] = projected / total
+            fill_row(row, holes, n_holes, target, precision, factor, right)
+            moved = 0.0
+            for r in range(n_holes):
+                moved = max(moved, abs(row[holes[r]] - values[i, holes[r]]))
+                values[i, holes[r]] = row[holes[r]]
+            if moved <= _TOLERANCE:
+                break

@@ -1,0 +1,456 @@
+"""Algorithm 1: one parameter per missing value, moved until random batches of rows look alike."""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any, ClassVar, Self
+
+import numpy as np
+from joblib import effective_n_jobs
+from numpy.typing import NDArray
+from threadpoolctl import threadpool_limits
+
+from .._checks import check_choice, check_count, check_flag, check_real
+from .._random import generator, seed_from
+from ..estimator import BaseImputer, check_callbacks, hide_cells, progress_bar, score_cells
+from ..exceptions import FitStoppedWarning
+from ..gaussian import GaussianModel
+from ..table import Standardiser
+from ..transport import EPSILON_RULES, epsilon_from_rule
+from ..transport.kernels.select import select_kernel
+from ._descent import Outcome, Schedule, descend, make_cells, padded_width
+from ._metric import MOST_COLUMNS, fit_model, metric_of
+from ._new_rows import Reference
+from ._steps import Geometry, Plan, write_cells
+
+_CHUNK = 65_536  # rows handled at a time where a temporary in float64 is needed
+_FEWEST_STEPS = 1000
+# Inner Sinkhorn iterations from warm-started potentials. More of them does not impute better (docs/studies/defaults.md).
+_N_CROSS_ITERATIONS = 20
+_N_SELF_ITERATIONS = 3
+_VISITS = 50  # how often every row should meet others, at least
+_LARGEST_UNSCALED = 1e6
+# The map of a new row sees the whole reference at once and no second batch to average over, so it needs more smoothing than
+# a fit: 20 times ε was best on ten sets (docs/studies/defaults.md).
+_NEW_ROW_SMOOTHING = 20.0
+
+
+class SinkhornImputer(BaseImputer):
+    """Impute by optimal transport: batch Sinkhorn imputation (Algorithm 1 of Muzellec et al., ICML 2020).
+
+    Every missing value is a free parameter. Two random batches of rows should look like draws from one distribution; their
+    Sinkhorn divergence says how far they are from that, and its gradient moves the missing values. The defaults were chosen
+    by measurement (docs/studies/defaults.md) and go past the paper: rows are compared in a metric learned from the table,
+    and the descent starts from a Gaussian model's guess. `SinkhornImputer.paper()` is the published algorithm.
+
+    Parameters
+    ----------
+    epsilon : float or {"auto", "cost", "distance", "authors"}, default="auto"
+        Entropic strength on the cost ½‖x − y‖² of standardised rows. ``"auto"`` is 1 % of the median cost; the other rules
+        are the paper's readings.
+    batch_size : int or "auto", default="auto"
+        Rows per batch; automatically 128, or for fewer than 257 rows the power of two at or below half of them.
+    n_pairs : int, default=1
+        Pairs of batches per step.
+    max_steps : int or "auto", default="auto"
+        Gradient steps; automatically 1000, and more when that is too few for every row to be drawn about 50 times.
+    learning_rate : float, default=1e-2
+        RMSprop's step size, in standard deviations.
+    step_decay : float in (0, 1], default=0.1
+        The step size falls geometrically to this share of itself; 1 keeps it.
+    tail_average : float in [0, 1), default=0.25
+        Share of the last steps whose mean is the result; 0 returns the last iterate.
+    initial : {"auto", "mean", "em"} or array [n_rows, n_columns], default="auto"
+        Start of the missing values: column means, conditional means of a Gaussian model, or your own table.
+        ``"auto"`` is ``"em"`` with the covariance metric and ``"mean"`` otherwise.
+    noise : float, default=0.1
+        Standard deviation of the noise added to the start, in standard deviations of the column.
+    metric : {"auto", "covariance", "euclidean"}, default="auto"
+        Rows are compared by ½‖x − y‖² of standardised columns, or by the same after whitening with a shrunk covariance.
+        ``"auto"`` is ``"covariance"`` for up to 300 columns unless ``imputed_weight`` is used.
+    imputed_weight : float in (0, 1], default=1.0
+        Weight of imputed coordinates when the transport plan is computed (Euclidean metric only). Below 1 this is a
+        heuristic: the step is then no longer the gradient of a divergence.
+    one_sided : bool, default=False
+        Draw the first batch from complete rows and the second from incomplete ones. Legitimate when holes are completely
+        at random and enough rows are complete.
+    scale : bool, default=True
+        Standardise columns inside. Switch off only for columns that are already comparable.
+    tol : float, default=1e-3
+        Stop when the mean imputed value moves by less than this (root mean square, in standard deviations) from one
+        twentieth of the steps to the next; 0 never stops early.
+    validation_fraction : float in [0, 1), default=0.0
+        Share of the observed values hidden from the fit to score it; the scores are in ``history_``.
+    reference_size : int, default=2000
+        Completed training rows kept to impute new rows. A fitted imputer contains these rows.
+    max_seconds : float or None, default=None
+        Stop the descent after this time and use what was reached.
+    n_jobs : int or None, default=None
+        Threads for the pairs of a step and for new rows; -1 uses all cores. The result does not depend on it.
+    random_state : int, Generator, RandomState or None, default=None
+        Same seed, same result.
+    verbose : int, default=0
+        Show a progress bar (needs rich).
+    callbacks : list of functions, default=None
+        Called several times a second with a ``FitProgress``; a true return value stops the fit.
+    missing_values : float, default=nan
+        What marks a hole, besides NaN and null.
+    add_indicator : bool, default=False
+        Append a column per column with holes that says where they were.
+    keep_empty_features : bool, default=True
+        Columns without any observed value are filled with 0 (and a warning); False drops them.
+    integers : {"round", "float"}, default="round"
+        Whether imputed integers and booleans are rounded so that the column keeps its type, or become floats.
+
+    Attributes
+    ----------
+    epsilon_ : float
+        Entropic strength used.
+    metric_ : str
+        Metric used.
+    batch_size_ : int
+        Rows per batch.
+    n_steps_ : int
+        Steps taken.
+    converged_ : bool
+        Whether the imputed values had settled (see ``tol``).
+    stop_reason_ : str
+        ``"tol"``, ``"max_steps"``, ``"max_seconds"``, ``"callback"``, ``"interrupted"`` or ``"nothing missing"``.
+    history_ : dict of lists
+        Per twentieth of the steps: ``step``, ``learning_rate``, ``loss`` (mean divergence), ``marginal_error`` (of the inner
+        loop, which is cut short on purpose), ``movement`` and, with validation, ``validation_mae``, ``validation_rmse`` in
+        standard deviations.
+
+    Notes
+    -----
+    ``transform`` is our extension: a new row is moved by the barycentric map onto a sample of completed training rows until
+    it stands still. It treats rows alone, so ``fit(X).transform(X)`` differs from ``fit_transform(X)``, whose values were
+    optimised jointly.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from otimpute import SinkhornImputer
+    >>> rng = np.random.default_rng(0)
+    >>> x = rng.normal(size=(200, 1))
+    >>> X = np.hstack([x, 2 * x, -x]) + 0.05 * rng.normal(size=(200, 3))
+    >>> X_incomplete = np.where(rng.random(X.shape) < 0.2, np.nan, X)
+    >>> imputer = SinkhornImputer(random_state=0)
+    >>> X_imputed = imputer.fit_transform(X_incomplete)
+    >>> missing = np.isnan(X_incomplete)
+    >>> bool(np.abs(X_imputed - X)[missing].mean() < 0.25 * np.abs(X[missing]).mean())
+    True
+    >>> imputer.transform([[1.0, np.nan, np.nan]]).round(0)
+    array([[ 1.,  2., -1.]])
+    """
+
+    _PAPER: ClassVar[dict[str, Any]] = {
+        "epsilon": "authors",
+        "max_steps": 3000,
+        "step_decay": 1.0,
+        "tail_average": 0.0,
+        "initial": "mean",
+        "metric": "euclidean",
+        "scale": False,
+        "tol": 0.0,
+    }
+
+    def __init__(
+        self,
+        *,
+        epsilon: float | str = "auto",
+        batch_size: int | str = "auto",
+        n_pairs: int = 1,
+        max_steps: int | str = "auto",
+        learning_rate: float = 1e-2,
+        step_decay: float = 0.1,
+        tail_average: float = 0.25,
+        initial: Any = "auto",
+        noise: float = 0.1,
+        metric: str = "auto",
+        imputed_weight: float = 1.0,
+        one_sided: bool = False,
+        scale: bool = True,
+        tol: float = 1e-3,
+        validation_fraction: float = 0.0,
+        reference_size: int = 2000,
+        max_seconds: float | None = None,
+        n_jobs: int | None = None,
+        random_state: Any = None,
+        verbose: int = 0,
+        callbacks: Any = None,
+        missing_values: float = np.nan,
+        add_indicator: bool = False,
+        keep_empty_features: bool = True,
+        integers: str = "round",
+    ):
+        self.epsilon = epsilon
+        self.batch_size = batch_size
+        self.n_pairs = n_pairs
+        self.max_steps = max_steps
+        self.learning_rate = learning_rate
+        self.step_decay = step_decay
+        self.tail_average = tail_average
+        self.initial = initial
+        self.noise = noise
+        self.metric = metric
+        self.imputed_weight = imputed_weight
+        self.one_sided = one_sided
+        self.scale = scale
+        self.tol = tol
+        self.validation_fraction = validation_fraction
+        self.reference_size = reference_size
+        self.max_seconds = max_seconds
+        self.n_jobs = n_jobs
+        self.random_state = random_state
+        self.verbose = verbose
+        self.callbacks = callbacks
+        self.missing_values = missing_values
+        self.add_indicator = add_indicator
+        self.keep_empty_features = keep_empty_features
+        self.integers = integers
+
+    @classmethod
+    def paper(cls, **overrides: Any) -> Self:
+        """The published Algorithm 1: authors' ε, 3000 steps of 1e-2, mean start, no rescaling (whiten the table first).
+
+        >>> SinkhornImputer.paper(random_state=0).max_steps
+        3000
+        """
+        return cls(**{**cls._PAPER, **overrides})
+
+    def _check_parameters(self) -> None:
+        if isinstance(self.epsilon, str):
+            check_choice("epsilon", self.epsilon, EPSILON_RULES)
+        else:
+            check_real("epsilon", self.epsilon, above=0, advice='pass "auto" to derive it from the data')
+        for name in ("batch_size", "max_steps"):
+            if getattr(self, name) != "auto":
+                check_count(name, getattr(self, name), advice='pass "auto" to derive it from the table')
+        check_count("n_pairs", self.n_pairs)
+        check_count("reference_size", self.reference_size)
+        check_real("learning_rate", self.learning_rate, above=0)
+        check_real("step_decay", self.step_decay, above=0, at_most=1)
+        check_real("tail_average", self.tail_average, at_least=0, below=1)
+        check_real("noise", self.noise, at_least=0)
+        check_real("tol", self.tol, at_least=0)
+        check_real("validation_fraction", self.validation_fraction, at_least=0, below=1)
+        check_real("imputed_weight", self.imputed_weight, above=0, at_most=1)
+        check_choice("metric", self.metric, ["auto", "covariance", "euclidean"])
+        if self.metric == "covariance" and self.imputed_weight < 1:
+            raise ValueError(
+                "imputed_weight < 1 weighs single columns, which the covariance metric mixes; "
+                'pass metric="euclidean" or imputed_weight=1'
+            )
+        if isinstance(self.initial, str):
+            check_choice("initial", self.initial, ["auto", "mean", "em"])
+        check_flag("one_sided", self.one_sided)
+        check_flag("scale", self.scale)
+        if self.max_seconds is not None:
+            check_real("max_seconds", self.max_seconds, above=0, advice="pass None for no limit")
+        if self.n_jobs is not None and self.n_jobs != -1:
+            check_count("n_jobs", self.n_jobs, advice="pass None for one thread, -1 for all cores")
+        check_callbacks(self.callbacks)
+
+    def _fit_cells(self, values: NDArray[np.floating], missing: NDArray[np.bool_]) -> NDArray[np.float64]:
+        seed = seed_from(self.random_state)
+        # One BLAS thread: sums in another order would make the result depend on the number of cores.
+        with threadpool_limits(1, user_api="blas"):
+            self._scaler = Standardiser.fit(values, missing, rescale=self.scale)
+            self._moving = np.flatnonzero(self._scaler.spread > 0)
+            all_move = len(self._moving) == missing.shape[1]
+            holes = missing if all_move else missing[:, self._moving]
+            work = self._standardise(values, holes)
+            hidden = hide_cells(holes, self.validation_fraction, generator(seed, "validation"))
+            outcome = self._descend(work, holes, hidden, seed)
+            self._keep_reference(work, seed)
+        self.n_steps_ = outcome.n_steps
+        self.stop_reason_ = outcome.stop_reason
+        self.converged_ = outcome.converged
+        self.history_ = outcome.history
+        if outcome.stop_reason == "interrupted":
+            warnings.warn(
+                f"interrupted after {outcome.n_steps} steps; the imputer holds what was reached and can be used",
+                FitStoppedWarning,
+                stacklevel=4,
+            )
+        return self._restore(work, missing)
+
+    def _impute_cells(self, values: NDArray[np.floating], missing: NDArray[np.bool_]) -> NDArray[np.float64]:
+        parts = [np.empty(0)]
+        for begin in range(0, len(values), _CHUNK):
+            chunk = slice(begin, begin + _CHUNK)
+            holes = missing[chunk][:, self._moving]
+            work = self._standardise(values[chunk], holes)
+            if self._reference is not None:
+                d = len(self._moving)
+                rows = np.ascontiguousarray(work[:, :d])
+                self._reference.impute(rows, holes, effective_n_jobs(self.n_jobs))
+                work[:, :d] = rows
+            parts.append(self._restore(work, missing[chunk]))
+        return np.concatenate(parts)
+
+    def _standardise(self, values: NDArray[np.floating], holes: NDArray[np.bool_]) -> NDArray[np.float32]:
+        """The working copy ``[n, width]`` of the columns that vary: float32, padded, 0 (the mean) in the holes."""
+        d = len(self._moving)
+        work = np.zeros((len(values), padded_width(d)), dtype=np.float32)
+        for begin in range(0, len(values), _CHUNK):
+            chunk = slice(begin, begin + _CHUNK)
+            z = self._scaler.apply(values[chunk], self._moving)
+            z[holes[chunk]] = 0
+            largest = np.abs(z).max(initial=0)
+            if largest > _LARGEST_UNSCALED:
+                raise ValueError(
+                    f"with scale=False values must lie within {_LARGEST_UNSCALED:g} of their column's mean, "
+                    f"got a distance of {largest:.3g}; pass scale=True"
+                )
+            work[chunk, :d] = z
+        work[:, d] = 1
+        return work
+
+    def _restore(self, work: NDArray[np.float32], missing: NDArray[np.bool_]) -> NDArray[np.float64]:
+        """The holes of ``missing`` in original units, row by row; columns that do not vary get their one value."""
+        column = np.nonzero(missing)[1]
+        z = np.zeros(len(column), dtype=np.float32)
+        varies = self._scaler.spread > 0
+        z[varies[column]] = work[:, : len(self._moving)][missing[:, self._moving]]
+        return self._scaler.restore(z, column)
+
+    def _descend(
+        self, work: NDArray[np.float32], holes: NDArray[np.bool_], hidden: NDArray[np.bool_], seed: int
+    ) -> Outcome:
+        """Fill ``work`` in place: model, start, metric, ε, then Algorithm 1."""
+        d = len(self._moving)
+        truth = work[:, :d][hidden].astype(np.float64)
+        free = holes | hidden if self.validation_fraction > 0 else holes
+        work[:, :d][hidden] = 0
+        self.metric_ = self.metric
+        if self.metric == "auto":
+            self.metric_ = "covariance" if d <= MOST_COLUMNS and self.imputed_weight == 1 else "euclidean"
+        initial = self.initial
+        if isinstance(initial, str) and initial == "auto":
+            initial = "em" if self.metric_ == "covariance" else "mean"
+        starts_from_model = isinstance(initial, str) and initial == "em"
+        model = None
+        if d and (self.metric_ == "covariance" or starts_from_model):
+            model = fit_model(work[:, :d], free, generator(seed, "model"))
+        self._metric = metric_of(model.covariance) if model is not None and self.metric_ == "covariance" else np.eye(d)
+        _fill_start(work, free, d, model if starts_from_model else None, None if isinstance(initial, str) else self._own_start(free))
+        self.epsilon_ = self._choose_epsilon(work[:, :d], seed)
+        n_cells = int(free.sum())
+        if n_cells == 0:
+            self.batch_size_ = self._choose_batch_size(len(work))
+            return Outcome(np.empty(0), 0, "nothing missing", True, {})
+        noise = generator(seed, "noise").standard_normal(n_cells, dtype=np.float32)
+        work[:, :d][free] += np.float32(self.noise) * noise
+        cells = make_cells(work, free)
+        x_rows, y_rows = self._pools(free)
+        smallest_pool = min(len(x_rows) or len(work), len(y_rows) or len(work))
+        self.batch_size_ = self._choose_batch_size(len(work), smallest_pool)
+        is_hidden = hidden[free]
+        with progress_bar("Sinkhorn imputation", self.verbose) as bar:
+            outcome = descend(
+                cells,
+                self._geometry(work.shape[1]),
+                Plan(seed, x_rows, y_rows, _N_CROSS_ITERATIONS, _N_SELF_ITERATIONS),
+                self._schedule(len(work)),
+                batch_size=self.batch_size_,
+                n_pairs=self.n_pairs,
+                n_jobs=effective_n_jobs(self.n_jobs),
+                score=(lambda mean: score_cells(truth, mean[is_hidden])) if self.validation_fraction > 0 else None,
+                callbacks=[*bar, *check_callbacks(self.callbacks)],
+            )
+        write_cells(cells, outcome.cells)
+        work[:, :d][hidden] = truth
+        return outcome
+
+    def _own_start(self, free: NDArray[np.bool_]) -> NDArray[np.float64]:
+        """The user's starting table, standardised."""
+        table = np.asarray(self.initial, dtype=np.float64)
+        expected = (len(free), self.n_features_in_)
+        if table.shape != expected:
+            raise ValueError(f"initial must be a table of shape {expected}, got {table.shape}")
+        start = self._scaler.apply(table[:, ~self._empty], self._moving)
+        if not np.isfinite(start[free]).all():
+            raise ValueError("initial must be finite wherever a value is missing")
+        return start
+
+    def _choose_epsilon(self, table: NDArray[np.float32], seed: int) -> float:
+        if not isinstance(self.epsilon, str):
+            return float(self.epsilon)
+        rng = generator(seed, "epsilon")
+        if len(table) > 2 * _FEWEST_STEPS:
+            table = table[rng.choice(len(table), 2 * _FEWEST_STEPS, replace=False)]
+        return epsilon_from_rule(table.astype(np.float64) @ self._metric, self.epsilon, rng)
+
+    def _choose_batch_size(self, n_rows: int, pool: int | None = None) -> int:
+        pool = n_rows if pool is None else pool
+        if self.batch_size == "auto":
+            wanted = 128 if n_rows > 256 else 2 ** max(0, (n_rows // 2).bit_length() - 1)
+            return min(wanted, pool)
+        if int(self.batch_size) > pool:
+            raise ValueError(
+                f'batch_size={self.batch_size} exceeds the {pool} rows it is drawn from; pass "auto" or at most {pool}'
+            )
+        return int(self.batch_size)
+
+    def _pools(self, free: NDArray[np.bool_]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """Rows each batch is drawn from; empty means all."""
+        if not self.one_sided:
+            return np.empty(0, np.int64), np.empty(0, np.int64)
+        incomplete = free.any(axis=1)
+        if incomplete.all():
+            raise ValueError(
+                f"one_sided=True compares complete with incomplete rows, but none of the {len(free)} rows is complete; "
+                "use one_sided=False"
+            )
+        return np.flatnonzero(~incomplete), np.flatnonzero(incomplete)
+
+    def _geometry(self, width: int) -> Geometry:
+        metric = np.zeros((0, 0), np.float32)
+        precision = metric
+        if self.metric_ == "covariance":
+            d = len(self._metric)
+            metric, precision = (np.zeros((width, width), np.float32) for _ in range(2))
+            metric[:d, :d] = self._metric
+            precision[:d, :d] = self._metric @ self._metric
+        return Geometry(metric, precision, 1 / self.epsilon_, float(self.imputed_weight), len(self._moving))
+
+    def _schedule(self, n_rows: int) -> Schedule:
+        if self.max_steps == "auto":
+            n_steps = max(_FEWEST_STEPS, -(-_VISITS * n_rows // (2 * self.batch_size_ * self.n_pairs)))
+        else:
+            n_steps = int(self.max_steps)
+        limit = np.inf if self.max_seconds is None else float(self.max_seconds)
+        return Schedule(n_steps, self.learning_rate, self.step_decay, self.tail_average, self.tol, limit)
+
+    def _keep_reference(self, work: NDArray[np.float32], seed: int) -> None:
+        """Keep completed rows and their potentials, for rows to come."""
+        d = len(self._moving)
+        self._reference = None
+        if d == 0:
+            return
+        rows = slice(None)
+        if len(work) > self.reference_size:
+            rows = np.sort(generator(seed, "reference").choice(len(work), self.reference_size, replace=False))
+        points = work[rows, :d].astype(np.float64)
+        weights = np.full((1, len(points)), 1 / len(points))
+        mapped = points @ self._metric
+        epsilon = _NEW_ROW_SMOOTHING * epsilon_from_rule(mapped, "auto", generator(seed, "reference"))
+        potentials = select_kernel("cpu").itself(mapped[None], weights, epsilon, 1e-3, 200)
+        self._reference = Reference.build(points, self._metric @ self._metric, potentials.f[0], epsilon)
+
+
+def _fill_start(
+    work: NDArray[np.float32],
+    free: NDArray[np.bool_],
+    d: int,
+    model: GaussianModel | None,
+    own: NDArray[np.float64] | None,
+) -> None:
+    """Write the start into the holes: column means (already there), a model's guess, or the user's own table."""
+    for begin in range(0, len(work), _CHUNK) if model is not None or own is not None else []:
+        chunk = slice(begin, begin + _CHUNK)
+        block = work[chunk, :d]
+        start = own[chunk] if own is not None else model.fill(block, free[chunk])  # type: ignore[union-attr]
+        block[free[chunk]] = start[free[chunk]]

@@ -1,0 +1,78 @@
+"""Bring columns of any magnitude to mean 0 and spread 1, and imputed values back.
+
+Columns are first divided by a power of two near their largest value (exact), so that means and variances of values near
+1e300 or 1e-300 neither overflow nor vanish. A few far outliers do not set the scale of a column: values more than three
+times the 1 %–99 % range outside of it are pulled in before the spread is taken, and no value counts as farther than
+`FARTHEST` spreads from the mean. All this concerns the working copy only; observed values are never written back.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+FARTHEST = 50.0
+
+
+@dataclass(frozen=True)
+class Standardiser:
+    """Per column: value = (z · spread + centre) · 2^exponent; ``spread`` 0 marks a column with one distinct value."""
+
+    exponent: NDArray[np.int32]
+    centre: NDArray[np.float64]
+    spread: NDArray[np.float64]
+    limit: float
+
+    @classmethod
+    def fit(cls, values: NDArray[np.floating], missing: NDArray[np.bool_], *, rescale: bool = True) -> Standardiser:
+        """Learn from the observed entries; with ``rescale=False`` columns are centred only.
+
+        >>> table = np.array([[1e300, 5.0], [3e300, 5.0]])
+        >>> scaler = Standardiser.fit(table, np.zeros((2, 2), dtype=bool))
+        >>> scaler.apply(table).tolist()
+        [[-1.0, 0.0], [1.0, 0.0]]
+        """
+        d = values.shape[1]
+        exponent, centre, spread = np.zeros(d, np.int32), np.zeros(d), np.zeros(d)
+        for k in range(d):
+            column = values[~missing[:, k], k].astype(np.float64)
+            if column.size == 0:
+                continue
+            largest = np.abs(column).max()
+            exponent[k] = np.frexp(largest)[1] if rescale else 0
+            column = np.ldexp(column, -exponent[k])
+            if column.min() == column.max():
+                centre[k] = column[0]
+                continue
+            if rescale:
+                column = _pull_in(column)
+            centre[k] = column.mean()
+            spread[k] = column.std() if rescale else 1.0
+        return cls(exponent, centre, spread, FARTHEST if rescale else np.inf)
+
+    def apply(self, values: NDArray[np.floating], columns: NDArray[np.int64] | None = None) -> NDArray[np.float64]:
+        """Standardised copy of all, or some, ``columns`` of a table."""
+        columns = np.arange(values.shape[1]) if columns is None else columns
+        z = np.empty((len(values), len(columns)))
+        for place, k in enumerate(columns):
+            z[:, place] = np.ldexp(values[:, k].astype(np.float64), -self.exponent[k])
+            z[:, place] -= self.centre[k]
+            z[:, place] /= self.spread[k] or 1.0
+        return np.clip(z, -self.limit, self.limit, out=z)
+
+    def restore(self, z: NDArray[np.floating], columns: NDArray[np.int64]) -> NDArray[np.float64]:
+        """Original units of standardised entries ``z``, the entry at place i being of column ``columns[i]``."""
+        scaled = z.astype(np.float64) * self.spread[columns] + self.centre[columns]
+        with np.errstate(over="ignore"):
+            restored = np.ldexp(scaled, self.exponent[columns])
+        largest = np.finfo(np.float64).max
+        return np.clip(restored, -largest, largest)
+
+
+def _pull_in(column: NDArray[np.float64]) -> NDArray[np.float64]:
+    low = np.quantile(column, 0.01, method="higher")
+    high = np.quantile(column, 0.99, method="lower")
+    reach = 3 * (high - low)
+    return np.clip(column, low - reach, high + reach) if reach > 0 else column

@@ -1,0 +1,169 @@
+"""A table as received becomes numbers and holes, and holes filled with numbers become the same kind of table again."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import narwhals as nw
+import numpy as np
+from numpy.typing import NDArray
+
+
+@dataclass(frozen=True)
+class Table:
+    """What an imputer sees (``values``, ``missing``) and what is needed to give the table back (``source``)."""
+
+    source: Any  # a NumPy array or a narwhals frame
+    values: NDArray[np.floating]  # [n, d]; arbitrary where missing
+    missing: NDArray[np.bool_]  # [n, d]
+
+    @property
+    def is_frame(self) -> bool:
+        """Whether the table came as a frame."""
+        return isinstance(self.source, nw.DataFrame)
+
+    def complete(
+        self, filled: NDArray[np.float64], keep: NDArray[np.bool_], integers: str, indicators: NDArray[np.int64]
+    ) -> Any:
+        """The table with ``filled`` (row by row) in its holes.
+
+        Columns outside ``keep`` are dropped; for each column in ``indicators`` one that says where it was missing is added.
+        """
+        if self.is_frame:
+            return self._complete_frame(filled, keep, integers, indicators)
+        return self._complete_array(filled, keep, integers, indicators)
+
+    def _complete_array(
+        self, filled: NDArray[np.float64], keep: NDArray[np.bool_], integers: str, indicators: NDArray[np.int64]
+    ) -> NDArray[Any]:
+        whole = self.source.dtype.kind != "f"
+        kind = np.dtype(np.float64) if whole and self.missing.any() and integers == "float" else self.source.dtype
+        # order="K" keeps Fortran tables as they came; a fresh array is writeable even when the source was not.
+        completed = self.source.astype(kind, order="K", copy=True)
+        if filled.size:
+            completed[self.missing] = _fit_into(filled, kind)
+        if not keep.all():
+            completed = completed[:, keep]
+        if len(indicators):
+            completed = np.hstack([completed, self.missing[:, indicators].astype(kind)])
+        return completed  # type: ignore[no-any-return]
+
+    def _complete_frame(
+        self, filled: NDArray[np.float64], keep: NDArray[np.bool_], integers: str, indicators: NDArray[np.int64]
+    ) -> Any:
+        frame = self.source
+        dense = np.empty(self.missing.shape)
+        dense[self.missing] = filled
+        columns = []
+        for k, name in enumerate(frame.columns):
+            if not keep[k]:
+                continue
+            column = frame[name]
+            rows = np.flatnonzero(self.missing[:, k])
+            if len(rows):
+                if not (column.dtype.is_numeric() or column.dtype == nw.Boolean) or (
+                    integers == "float" and not column.dtype.is_float()
+                ):
+                    column = column.cast(nw.Float64)
+                column = column.scatter(rows, _as_series(dense[rows, k], column))
+            columns.append(column)
+        for k in indicators:
+            name = f"missingindicator_{frame.columns[k]}"
+            columns.append(_like(frame, name, self.missing[:, k], nw.Boolean()))
+        return frame.select(*columns)
+
+
+def read_array(array: NDArray[Any], missing_values: float) -> Table:
+    """A table from a two-dimensional numeric array; NaN is always missing."""
+    values = array if array.dtype.kind == "f" else array.astype(np.float64)
+    missing = np.isnan(values)
+    if not np.isnan(missing_values):
+        missing |= array == missing_values
+    return Table(array, values, missing)
+
+
+def read_frame(frame: nw.DataFrame[Any], missing_values: float) -> Table:
+    """A table from a frame of numeric, integer and boolean columns; null and NaN are always missing."""
+    unfit = [name for name in frame.columns if not _is_number(frame[name])]
+    if unfit:
+        listed = ", ".join(f"{name!r} ({frame[name].dtype})" for name in unfit[:5])
+        more = f" and {len(unfit) - 5} more" if len(unfit) > 5 else ""
+        raise TypeError(
+            f"columns must be numeric, integer or boolean, got {listed}{more}; "
+            "drop them, encode them as numbers, or convert them with astype(float)"
+        )
+    values = np.empty(frame.shape, order="F")
+    missing = np.empty(frame.shape, dtype=bool, order="F")
+    for k, name in enumerate(frame.columns):
+        column = frame[name]
+        absent = column.is_null().to_numpy()
+        values[:, k] = column.cast(nw.Float64).to_numpy()
+        missing[:, k] = absent | np.isnan(values[:, k])
+        if not np.isnan(missing_values):
+            missing[:, k] |= values[:, k] == missing_values
+    infinite = [name for k, name in enumerate(frame.columns) if np.isinf(values[:, k]).any()]
+    if infinite:
+        raise ValueError(
+            f"Input X contains infinity in columns {', '.join(map(repr, infinite[:5]))}; "
+            "replace infinite values by missing ones or by finite numbers"
+        )
+    return Table(frame, values, missing)
+
+
+def as_frame(X: Any) -> nw.DataFrame[Any] | None:
+    """``X`` as an eager narwhals frame, or None when it is no frame at all."""
+    try:
+        frame = nw.from_native(X, pass_through=True)
+    except (TypeError, ValueError) as error:  # narwhals refuses frames whose column names repeat
+        names = [str(name) for name in getattr(X, "columns", [])]
+        repeated = sorted({name for name in names if names.count(name) > 1})
+        if not repeated:
+            raise
+        raise ValueError(f"column names must differ, got {', '.join(map(repr, repeated))} more than once") from error
+    if isinstance(frame, nw.LazyFrame):
+        raise TypeError("X is a lazy frame, whose values are not computed yet; pass X.collect()")
+    return frame if isinstance(frame, nw.DataFrame) else None
+
+
+def _is_number(column: nw.Series[Any]) -> bool:
+    """Numbers, booleans, and columns without any value, whatever their declared kind."""
+    dtype = column.dtype
+    known = dtype.is_float() or dtype.is_integer() or dtype == nw.Boolean
+    return bool(known or column.is_null().all())
+
+
+def _as_series(values: NDArray[np.float64], column: nw.Series[Any]) -> nw.Series[Any]:
+    dtype = column.dtype
+    cells: NDArray[Any]
+    if dtype == nw.Boolean:
+        cells = values >= 0.5
+    else:
+        cells = _fit_into(values, np.dtype(str(dtype).lower()))
+    return _like(column, column.name, cells, dtype)
+
+
+def _like(source: Any, name: str, values: NDArray[Any], dtype: Any) -> nw.Series[Any]:
+    series = nw.new_series(name, values, dtype=dtype, backend=source.implementation)
+    native = nw.to_native(source)
+    if source.implementation.is_pandas_like() and hasattr(native, "index") and len(series) == len(source):
+        series = nw.maybe_set_index(series, index=native.index)  # keep the rows aligned, whatever the index
+    return series
+
+
+def _fit_into(values: NDArray[np.float64], kind: np.dtype[Any]) -> NDArray[Any]:
+    """Round for whole-number kinds, and stay inside what the kind can hold."""
+    if kind.kind == "b":
+        return values >= 0.5
+    if kind.kind == "f":
+        largest = np.finfo(kind).max
+        return np.clip(values, -largest, largest).astype(kind)
+    bounds = np.iinfo(kind)
+    rounded = np.rint(values)
+    cells = np.empty(len(values), dtype=kind)
+    # float(2⁶³ − 1) rounds up to 2⁶³, which no longer fits: compare first, convert what is inside.
+    too_large, too_small = rounded >= float(bounds.max), rounded <= float(bounds.min)
+    inside = ~(too_large | too_small)
+    cells[too_large], cells[too_small] = bounds.max, bounds.min
+    cells[inside] = rounded[inside].astype(kind)
+    return cells
