@@ -62,7 +62,7 @@ VARIANTS: dict[str, tuple[dict, dict]] = {
     "batch 32": ({"batch_size": 32}, {}),
     "batch 64": ({"batch_size": 64}, {}),
     "4 pairs": ({"n_pairs": 4}, {}),
-    "tol .01": ({"tol": 0.01}, {}),
+    "tol 0": ({"tol": 0.0}, {}),
     "tol .003": ({"tol": 0.003}, {}),
 }
 

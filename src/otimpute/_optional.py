@@ -20,5 +20,5 @@ def require(module: str, purpose: str, extra: str) -> ModuleType:
             raise
         package = module.partition(".")[0]
         raise ModuleNotFoundError(
-            f"{purpose} needs the package {package!r}: pip install \"otimpute[{extra}]\"", name=package
+            f'{purpose} needs the package {package!r}: pip install "otimpute[{extra}]"', name=package
         ) from None

@@ -23,8 +23,7 @@ def seed_from(random_state: Any) -> int:
     if isinstance(random_state, (int, np.integer)) and not isinstance(random_state, bool) and random_state >= 0:
         return int(np.random.SeedSequence(int(random_state)).generate_state(1, np.uint64)[0] >> 1)
     raise ValueError(
-        "random_state must be None, a whole number >= 0, a numpy Generator or a RandomState, "
-        f"got {random_state!r}"
+        f"random_state must be None, a whole number >= 0, a numpy Generator or a RandomState, got {random_state!r}"
     )
 
 

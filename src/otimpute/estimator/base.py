@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from abc import ABC, abstractmethod
+from numbers import Real
 from typing import Any, Self
 
 import narwhals as nw
@@ -57,7 +58,7 @@ class BaseImputer(TransformerMixin, BaseEstimator, ABC):  # type: ignore[misc]
     def fit_transform(self, X: Any, y: Any = None) -> Any:  # noqa: ARG002
         """Learn from a table and return it with its holes filled, as the same kind of table."""
         table, filled = self._fit_table(X)
-        return self._assemble(X, table, filled)
+        return self._assemble(table, filled)
 
     def transform(self, X: Any) -> Any:
         """Fill the holes of rows that may be new; nothing is refitted and every row is treated alone."""
@@ -65,7 +66,7 @@ class BaseImputer(TransformerMixin, BaseEstimator, ABC):  # type: ignore[misc]
         table = self._read(X, reset=False)
         present = ~self._empty
         filled = self._impute_cells(table.values[:, present], table.missing[:, present])
-        return self._assemble(X, table, self._with_empty_columns(table, filled))
+        return self._assemble(table, self._with_empty_columns(table, filled))
 
     def get_feature_names_out(self, input_features: Any = None) -> NDArray[Any]:
         """Names of the columns that come out."""
@@ -80,8 +81,8 @@ class BaseImputer(TransformerMixin, BaseEstimator, ABC):  # type: ignore[misc]
         check_flag("keep_empty_features", self.keep_empty_features)
         self._check_parameters()
         table = self._read(X, reset=True)
-        self._empty = table.missing.all(axis=0)
-        self._kept = np.ones_like(self._empty) if self.keep_empty_features else ~self._empty
+        self._empty: NDArray[np.bool_] = np.asarray(table.missing.all(axis=0))
+        self._kept: NDArray[np.bool_] = np.asarray(~self._empty | bool(self.keep_empty_features))
         self.indicator_columns_ = np.flatnonzero(table.missing.any(axis=0)) if self.add_indicator else np.arange(0)
         self._warn_of_empty_columns()
         present = ~self._empty
@@ -95,11 +96,14 @@ class BaseImputer(TransformerMixin, BaseEstimator, ABC):  # type: ignore[misc]
         if not self._empty.any():
             return
         names = getattr(self, "feature_names_in_", np.arange(self.n_features_in_))[self._empty]
-        listed = ", ".join(str(name) for name in names[:10]) + (f" and {len(names) - 10} more" if len(names) > 10 else "")
+        more = f" and {len(names) - 10} more" if len(names) > 10 else ""
+        listed = ", ".join(str(name) for name in names[:10]) + more
         fate = "filled with 0" if self.keep_empty_features else "dropped"
-        advice = "set keep_empty_features=False to drop them" if self.keep_empty_features else "set keep_empty_features=True to keep them as 0"
+        other = "False to drop them" if self.keep_empty_features else "True to keep them as 0"
         warnings.warn(
-            f"no observed value in columns {listed}: they are {fate} ({advice})", EmptyColumnWarning, stacklevel=4
+            f"no observed value in columns {listed}: they are {fate}; set keep_empty_features={other}",
+            EmptyColumnWarning,
+            stacklevel=4,
         )
 
     def _with_empty_columns(self, table: Table, filled: Cells) -> Cells:
@@ -125,11 +129,11 @@ class BaseImputer(TransformerMixin, BaseEstimator, ABC):  # type: ignore[misc]
         value = self.missing_values
         if value is None:
             return float("nan")
-        if isinstance(value, (bool, str)) or not np.isscalar(value) or np.iscomplexobj(value):
+        if isinstance(value, bool) or not isinstance(value, Real):
             raise TypeError(f"missing_values must be a number or NaN, got {value!r}")
         return float(value)
 
-    def _assemble(self, X: Any, table: Table, filled: Cells) -> Any:
+    def _assemble(self, table: Table, filled: Cells) -> Any:
         completed = table.complete(filled, self._kept, self.integers, self.indicator_columns_)
         if not isinstance(completed, nw.DataFrame):
             return completed
@@ -137,7 +141,7 @@ class BaseImputer(TransformerMixin, BaseEstimator, ABC):  # type: ignore[misc]
         if wanted == "pandas" and not completed.implementation.is_pandas():
             return completed.to_pandas()
         if wanted == "polars" and not completed.implementation.is_polars():
-            return completed.to_polars().to_native() if hasattr(completed.to_polars(), "to_native") else completed.to_polars()
+            return completed.to_polars()
         return completed.to_native()
 
     def __sklearn_tags__(self) -> Any:

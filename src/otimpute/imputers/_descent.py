@@ -73,7 +73,7 @@ class Outcome:
 
 
 def make_cells(values: NDArray[np.float32], missing: NDArray[np.bool_]) -> Cells:
-    """State for a padded table (see `padded_width`) whose holes already hold their start."""
+    """State for a working copy whose holes already hold their start."""
     n_cells = int(missing.sum())
     start = np.zeros(len(values) + 1, dtype=np.int64)
     np.cumsum(missing.sum(axis=1), out=start[1:])
@@ -88,11 +88,6 @@ def make_cells(values: NDArray[np.float32], missing: NDArray[np.bool_]) -> Cells
         self_potential=np.zeros(len(values), kind),
         cross_potential=np.zeros(len(values), kind),
     )
-
-
-def padded_width(n_columns: int) -> int:
-    """Columns, one of ones (it sums the weights of a projection on the side), and zeros up to a multiple of eight."""
-    return -(-(n_columns + 1) // 8) * 8
 
 
 def _make_workspace(batch_size: int, width: int, kind: Any, weighted: bool) -> Workspace:
@@ -123,9 +118,7 @@ class _Stepper:
         self.cells, self.geometry, self.plan = cells, geometry, plan
         width, kind = cells.values.shape[1], cells.values.dtype
         self.n_threads = min(n_jobs, n_pairs)
-        self.workspaces = [
-            _make_workspace(batch_size, width, kind, geometry.imputed_weight < 1) for _ in range(self.n_threads)
-        ]
+        self.workspaces = [_make_workspace(batch_size, width, kind, geometry.imputed_weight < 1) for _ in range(self.n_threads)]
         self.found = _make_gradients(n_pairs, batch_size, width, kind)
         self.slot = np.zeros(len(cells.values), np.int32)
         self.pool = ThreadPoolExecutor(self.n_threads - 1) if self.n_threads > 1 else None
@@ -143,8 +136,7 @@ class _Stepper:
             self._pairs_of(0, first + k)
             for other in others:
                 other.result()
-            losses[k], errors[k] = self.found.loss.mean(), self.found.error.mean()
-            apply_step(self.cells, self.found, first + k, window_start, rate, self.slot)
+            losses[k], errors[k] = apply_step(self.cells, self.found, first + k, window_start, rate, self.slot)
         return losses, errors
 
     def _pairs_of(self, thread: int, step: int) -> None:
@@ -233,7 +225,8 @@ def descend(
                     break
             seconds = time.perf_counter() - begun
             progress = FitProgress(step, schedule.n_steps, seconds, history)
-            if any([callback(progress) for callback in callbacks]):
+            answers = [callback(progress) for callback in callbacks]  # all are asked, even when the first says stop
+            if any(answers):
                 reason = "callback"
                 break
             if seconds >= schedule.max_seconds:

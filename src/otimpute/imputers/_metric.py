@@ -36,4 +36,5 @@ def metric_of(covariance: NDArray[np.float64]) -> NDArray[np.float64]:
     """
     shrunk = (1 - _SHRINKAGE) * covariance + _SHRINKAGE * np.diag(np.diag(covariance))
     eigenvalues, vectors = np.linalg.eigh(shrunk)
-    return (vectors / np.sqrt(np.maximum(eigenvalues, 1e-8))) @ vectors.T
+    metric: NDArray[np.float64] = (vectors / np.sqrt(np.maximum(eigenvalues, 1e-8))) @ vectors.T
+    return metric

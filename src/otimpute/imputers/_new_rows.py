@@ -1,8 +1,9 @@
 """Impute rows that were not in training, each alone: a fixed point of the barycentric map onto a reference sample.
 
-A row's missing part should cost least to carry to where transport sends the row, ``T(x) = Σ_j softmax_j((g_j − c(x, y_j))/ε) y_j``.
-For the Euclidean cost that point is ``x_M = T(x)_M``. In a metric Λ the observed part pulls along: the stationary point is
-``x_M = T(x)_M − Λ_MM⁻¹ Λ_MO (x_O − T(x)_O)``, a Gaussian conditional mean around ``T(x)`` instead of around the column means.
+A row's missing part should cost least to carry to where transport sends the row,
+``T(x) = Σ_j softmax_j((g_j − c(x, y_j))/ε) y_j``. For the Euclidean cost that point is ``x_M = T(x)_M``. In a metric Λ the
+observed part pulls along: the stationary point is ``x_M = T(x)_M − Λ_MM⁻¹ Λ_MO (x_O − T(x)_O)``, a Gaussian conditional
+mean around ``T(x)`` instead of around the column means.
 """
 
 from __future__ import annotations
@@ -45,7 +46,7 @@ class Reference:
         return cls(by_column[0], by_column[1], (offset / epsilon).astype(np.float32), precision)
 
     def impute(self, values: NDArray[np.float32], missing: NDArray[np.bool_], n_jobs: int) -> None:
-        """Overwrite the missing entries of ``values [n, d]``, which hold their start."""
+        """Overwrite the ``missing [n, d]`` entries of the working copy ``values``, which hold their start."""
         chunks = [slice(i, i + _CHUNK) for i in range(0, len(values), _CHUNK)]
 
         def settle(chunk: slice) -> None:

@@ -165,9 +165,7 @@ def pair_gradient(cells, geometry, plan, work, step, pair, out):  # type: ignore
         _gather(cells, plan.x_rows if side == 0 else plan.y_rows, plan.seed, step, pair, side, rows, points)
         if geometry.imputed_weight < 1:
             norms[side] = 0
-            _weigh_coordinates(
-                cells, geometry, rows, points, work.importance[side], work.left[side], work.right[side]
-            )
+            _weigh_coordinates(cells, geometry, rows, points, work.importance[side], work.left[side], work.right[side])
         else:
             z = work.zx if side == 0 else work.zy
             if geometry.metric.shape[0] > 0:
@@ -221,7 +219,10 @@ def pair_gradient(cells, geometry, plan, work, step, pair, out):  # type: ignore
 
 @compiled
 def apply_step(cells, found, step, window_start, learning_rate, slot):  # type: ignore[no-untyped-def]
-    """RMSprop with the mean gradient over pairs; a row drawn several times gets the sum of its terms, once."""
+    """RMSprop with the mean gradient over pairs; a row drawn several times gets the sum of its terms, once.
+
+    Returns the means of loss and marginal error over the pairs.
+    """
     n_pairs, _, m = found.rows.shape
     n_unique = 0
     gradient = found.gradient.reshape(-1, found.gradient.shape[3])
@@ -266,6 +267,7 @@ def apply_step(cells, found, step, window_start, learning_rate, slot):  # type: 
             cells.square[p] = square
             cells.values[row, k] = value - rate * g / (math.sqrt(square) + guard)
         cells.last_step[row] = step
+    return found.loss.mean(), found.error.mean()
 
 
 @compiled
@@ -302,6 +304,4 @@ def run_steps(cells, geometry, plan, work, found, slot, first_step, learning_rat
         step = first_step + k
         for pair in range(found.rows.shape[0]):
             pair_gradient(cells, geometry, plan, work, step, pair, found)
-        losses[k] = found.loss.mean()
-        errors[k] = found.error.mean()
-        apply_step(cells, found, step, window_start, learning_rates[k], slot)
+        losses[k], errors[k] = apply_step(cells, found, step, window_start, learning_rates[k], slot)

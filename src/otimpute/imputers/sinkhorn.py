@@ -14,22 +14,20 @@ from .._checks import check_choice, check_count, check_flag, check_real
 from .._random import generator, seed_from
 from ..estimator import BaseImputer, check_callbacks, hide_cells, progress_bar, score_cells
 from ..exceptions import FitStoppedWarning
-from ..gaussian import GaussianModel
-from ..table import Standardiser
 from ..transport import EPSILON_RULES, epsilon_from_rule
 from ..transport.kernels.select import select_kernel
-from ._descent import Outcome, Schedule, descend, make_cells, padded_width
+from ._descent import Outcome, Schedule, descend, make_cells
+from ._initial_fill import fill_start
 from ._metric import MOST_COLUMNS, fit_model, metric_of
 from ._new_rows import Reference
 from ._steps import Geometry, Plan, write_cells
+from ._working_copy import CHUNK, WorkingColumns
 
-_CHUNK = 65_536  # rows handled at a time where a temporary in float64 is needed
 _FEWEST_STEPS = 1000
 # Inner Sinkhorn iterations from warm-started potentials. More of them does not impute better (docs/studies/defaults.md).
 _N_CROSS_ITERATIONS = 20
 _N_SELF_ITERATIONS = 3
-_VISITS = 50  # how often every row should meet others, at least
-_LARGEST_UNSCALED = 1e6
+_VISITS = 100  # how often every row should meet others, at least
 # The map of a new row sees the whole reference at once and no second batch to average over, so it needs more smoothing than
 # a fit: 20 times ε was best on ten sets (docs/studies/defaults.md).
 _NEW_ROW_SMOOTHING = 20.0
@@ -53,7 +51,7 @@ class SinkhornImputer(BaseImputer):
     n_pairs : int, default=1
         Pairs of batches per step.
     max_steps : int or "auto", default="auto"
-        Gradient steps; automatically 1000, and more when that is too few for every row to be drawn about 50 times.
+        Gradient steps; automatically 1000, and more when that is too few for every row to be drawn about 100 times.
     learning_rate : float, default=1e-2
         RMSprop's step size, in standard deviations.
     step_decay : float in (0, 1], default=0.1
@@ -76,7 +74,7 @@ class SinkhornImputer(BaseImputer):
         at random and enough rows are complete.
     scale : bool, default=True
         Standardise columns inside. Switch off only for columns that are already comparable.
-    tol : float, default=1e-3
+    tol : float, default=1e-2
         Stop when the mean imputed value moves by less than this (root mean square, in standard deviations) from one
         twentieth of the steps to the next; 0 never stops early.
     validation_fraction : float in [0, 1), default=0.0
@@ -171,7 +169,7 @@ class SinkhornImputer(BaseImputer):
         imputed_weight: float = 1.0,
         one_sided: bool = False,
         scale: bool = True,
-        tol: float = 1e-3,
+        tol: float = 1e-2,
         validation_fraction: float = 0.0,
         reference_size: int = 2000,
         max_seconds: float | None = None,
@@ -256,11 +254,9 @@ class SinkhornImputer(BaseImputer):
         seed = seed_from(self.random_state)
         # One BLAS thread: sums in another order would make the result depend on the number of cores.
         with threadpool_limits(1, user_api="blas"):
-            self._scaler = Standardiser.fit(values, missing, rescale=self.scale)
-            self._moving = np.flatnonzero(self._scaler.spread > 0)
-            all_move = len(self._moving) == missing.shape[1]
-            holes = missing if all_move else missing[:, self._moving]
-            work = self._standardise(values, holes)
+            self._columns = WorkingColumns.fit(values, missing, rescale=self.scale)
+            holes = self._columns.holes(missing)
+            work = self._columns.copy_of(values, holes)
             hidden = hide_cells(holes, self.validation_fraction, generator(seed, "validation"))
             outcome = self._descend(work, holes, hidden, seed)
             self._keep_reference(work, seed)
@@ -274,53 +270,22 @@ class SinkhornImputer(BaseImputer):
                 FitStoppedWarning,
                 stacklevel=4,
             )
-        return self._restore(work, missing)
+        return self._columns.read_holes(work, missing)
 
     def _impute_cells(self, values: NDArray[np.floating], missing: NDArray[np.bool_]) -> NDArray[np.float64]:
-        parts = [np.empty(0)]
-        for begin in range(0, len(values), _CHUNK):
-            chunk = slice(begin, begin + _CHUNK)
-            holes = missing[chunk][:, self._moving]
-            work = self._standardise(values[chunk], holes)
+        parts = []
+        for begin in range(0, len(values), CHUNK):
+            chunk = slice(begin, begin + CHUNK)
+            holes = self._columns.holes(missing[chunk])
+            work = self._columns.copy_of(values[chunk], holes)
             if self._reference is not None:
-                d = len(self._moving)
-                rows = np.ascontiguousarray(work[:, :d])
-                self._reference.impute(rows, holes, effective_n_jobs(self.n_jobs))
-                work[:, :d] = rows
-            parts.append(self._restore(work, missing[chunk]))
+                self._reference.impute(work, holes, effective_n_jobs(self.n_jobs))
+            parts.append(self._columns.read_holes(work, missing[chunk]))
         return np.concatenate(parts)
 
-    def _standardise(self, values: NDArray[np.floating], holes: NDArray[np.bool_]) -> NDArray[np.float32]:
-        """The working copy ``[n, width]`` of the columns that vary: float32, padded, 0 (the mean) in the holes."""
-        d = len(self._moving)
-        work = np.zeros((len(values), padded_width(d)), dtype=np.float32)
-        for begin in range(0, len(values), _CHUNK):
-            chunk = slice(begin, begin + _CHUNK)
-            z = self._scaler.apply(values[chunk], self._moving)
-            z[holes[chunk]] = 0
-            largest = np.abs(z).max(initial=0)
-            if largest > _LARGEST_UNSCALED:
-                raise ValueError(
-                    f"with scale=False values must lie within {_LARGEST_UNSCALED:g} of their column's mean, "
-                    f"got a distance of {largest:.3g}; pass scale=True"
-                )
-            work[chunk, :d] = z
-        work[:, d] = 1
-        return work
-
-    def _restore(self, work: NDArray[np.float32], missing: NDArray[np.bool_]) -> NDArray[np.float64]:
-        """The holes of ``missing`` in original units, row by row; columns that do not vary get their one value."""
-        column = np.nonzero(missing)[1]
-        z = np.zeros(len(column), dtype=np.float32)
-        varies = self._scaler.spread > 0
-        z[varies[column]] = work[:, : len(self._moving)][missing[:, self._moving]]
-        return self._scaler.restore(z, column)
-
-    def _descend(
-        self, work: NDArray[np.float32], holes: NDArray[np.bool_], hidden: NDArray[np.bool_], seed: int
-    ) -> Outcome:
+    def _descend(self, work: NDArray[np.float32], holes: NDArray[np.bool_], hidden: NDArray[np.bool_], seed: int) -> Outcome:
         """Fill ``work`` in place: model, start, metric, ε, then Algorithm 1."""
-        d = len(self._moving)
+        d = len(self._columns)
         truth = work[:, :d][hidden].astype(np.float64)
         free = holes | hidden if self.validation_fraction > 0 else holes
         work[:, :d][hidden] = 0
@@ -335,7 +300,8 @@ class SinkhornImputer(BaseImputer):
         if d and (self.metric_ == "covariance" or starts_from_model):
             model = fit_model(work[:, :d], free, generator(seed, "model"))
         self._metric = metric_of(model.covariance) if model is not None and self.metric_ == "covariance" else np.eye(d)
-        _fill_start(work, free, d, model if starts_from_model else None, None if isinstance(initial, str) else self._own_start(free))
+        own = None if isinstance(initial, str) else self._columns.start_from(initial, free, ~self._empty)
+        fill_start(work, free, model if starts_from_model else None, own)
         self.epsilon_ = self._choose_epsilon(work[:, :d], seed)
         n_cells = int(free.sum())
         if n_cells == 0:
@@ -363,17 +329,6 @@ class SinkhornImputer(BaseImputer):
         write_cells(cells, outcome.cells)
         work[:, :d][hidden] = truth
         return outcome
-
-    def _own_start(self, free: NDArray[np.bool_]) -> NDArray[np.float64]:
-        """The user's starting table, standardised."""
-        table = np.asarray(self.initial, dtype=np.float64)
-        expected = (len(free), self.n_features_in_)
-        if table.shape != expected:
-            raise ValueError(f"initial must be a table of shape {expected}, got {table.shape}")
-        start = self._scaler.apply(table[:, ~self._empty], self._moving)
-        if not np.isfinite(start[free]).all():
-            raise ValueError("initial must be finite wherever a value is missing")
-        return start
 
     def _choose_epsilon(self, table: NDArray[np.float32], seed: int) -> float:
         if not isinstance(self.epsilon, str):
@@ -414,7 +369,7 @@ class SinkhornImputer(BaseImputer):
             metric, precision = (np.zeros((width, width), np.float32) for _ in range(2))
             metric[:d, :d] = self._metric
             precision[:d, :d] = self._metric @ self._metric
-        return Geometry(metric, precision, 1 / self.epsilon_, float(self.imputed_weight), len(self._moving))
+        return Geometry(metric, precision, 1 / self.epsilon_, float(self.imputed_weight), len(self._columns))
 
     def _schedule(self, n_rows: int) -> Schedule:
         if self.max_steps == "auto":
@@ -426,11 +381,11 @@ class SinkhornImputer(BaseImputer):
 
     def _keep_reference(self, work: NDArray[np.float32], seed: int) -> None:
         """Keep completed rows and their potentials, for rows to come."""
-        d = len(self._moving)
+        d = len(self._columns)
         self._reference = None
         if d == 0:
             return
-        rows = slice(None)
+        rows = np.arange(len(work))
         if len(work) > self.reference_size:
             rows = np.sort(generator(seed, "reference").choice(len(work), self.reference_size, replace=False))
         points = work[rows, :d].astype(np.float64)
@@ -439,18 +394,3 @@ class SinkhornImputer(BaseImputer):
         epsilon = _NEW_ROW_SMOOTHING * epsilon_from_rule(mapped, "auto", generator(seed, "reference"))
         potentials = select_kernel("cpu").itself(mapped[None], weights, epsilon, 1e-3, 200)
         self._reference = Reference.build(points, self._metric @ self._metric, potentials.f[0], epsilon)
-
-
-def _fill_start(
-    work: NDArray[np.float32],
-    free: NDArray[np.bool_],
-    d: int,
-    model: GaussianModel | None,
-    own: NDArray[np.float64] | None,
-) -> None:
-    """Write the start into the holes: column means (already there), a model's guess, or the user's own table."""
-    for begin in range(0, len(work), _CHUNK) if model is not None or own is not None else []:
-        chunk = slice(begin, begin + _CHUNK)
-        block = work[chunk, :d]
-        start = own[chunk] if own is not None else model.fill(block, free[chunk])  # type: ignore[union-attr]
-        block[free[chunk]] = start[free[chunk]]

@@ -40,14 +40,14 @@ class Standardiser:
             column = values[~missing[:, k], k].astype(np.float64)
             if column.size == 0:
                 continue
-            largest = np.abs(column).max()
-            exponent[k] = np.frexp(largest)[1] if rescale else 0
-            column = np.ldexp(column, -exponent[k])
+            if rescale:
+                column, exponent[k] = _near_one(column)
             if column.min() == column.max():
                 centre[k] = column[0]
                 continue
             if rescale:
-                column = _pull_in(column)
+                column, more = _near_one(_pull_in(column))
+                exponent[k] += more
             centre[k] = column.mean()
             spread[k] = column.std() if rescale else 1.0
         return cls(exponent, centre, spread, FARTHEST if rescale else np.inf)
@@ -56,10 +56,11 @@ class Standardiser:
         """Standardised copy of all, or some, ``columns`` of a table."""
         columns = np.arange(values.shape[1]) if columns is None else columns
         z = np.empty((len(values), len(columns)))
-        for place, k in enumerate(columns):
-            z[:, place] = np.ldexp(values[:, k].astype(np.float64), -self.exponent[k])
-            z[:, place] -= self.centre[k]
-            z[:, place] /= self.spread[k] or 1.0
+        with np.errstate(over="ignore"):  # an outlier may be too far for its column's scale: the clip brings it back
+            for place, k in enumerate(columns):
+                z[:, place] = np.ldexp(values[:, k].astype(np.float64), -self.exponent[k])
+                z[:, place] -= self.centre[k]
+                z[:, place] /= self.spread[k] or 1.0
         return np.clip(z, -self.limit, self.limit, out=z)
 
     def restore(self, z: NDArray[np.floating], columns: NDArray[np.int64]) -> NDArray[np.float64]:
@@ -69,6 +70,12 @@ class Standardiser:
             restored = np.ldexp(scaled, self.exponent[columns])
         largest = np.finfo(np.float64).max
         return np.clip(restored, -largest, largest)
+
+
+def _near_one(column: NDArray[np.float64]) -> tuple[NDArray[np.float64], int]:
+    """The column divided by a power of two, its largest value now between ½ and 1, and the exponent."""
+    exponent = int(np.frexp(np.abs(column).max())[1])
+    return np.ldexp(column, -exponent), exponent
 
 
 def _pull_in(column: NDArray[np.float64]) -> NDArray[np.float64]:

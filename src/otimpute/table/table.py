@@ -56,10 +56,9 @@ class Table:
         dense = np.empty(self.missing.shape)
         dense[self.missing] = filled
         columns = []
-        for k, name in enumerate(frame.columns):
+        for k, column in enumerate(frame.iter_columns()):
             if not keep[k]:
                 continue
-            column = frame[name]
             rows = np.flatnonzero(self.missing[:, k])
             if len(rows):
                 if not (column.dtype.is_numeric() or column.dtype == nw.Boolean) or (
@@ -85,9 +84,9 @@ def read_array(array: NDArray[Any], missing_values: float) -> Table:
 
 def read_frame(frame: nw.DataFrame[Any], missing_values: float) -> Table:
     """A table from a frame of numeric, integer and boolean columns; null and NaN are always missing."""
-    unfit = [name for name in frame.columns if not _is_number(frame[name])]
+    unfit = [column for column in frame.iter_columns() if not _is_number(column)]
     if unfit:
-        listed = ", ".join(f"{name!r} ({frame[name].dtype})" for name in unfit[:5])
+        listed = ", ".join(f"{column.name!r} ({column.dtype})" for column in unfit[:5])
         more = f" and {len(unfit) - 5} more" if len(unfit) > 5 else ""
         raise TypeError(
             f"columns must be numeric, integer or boolean, got {listed}{more}; "
@@ -95,8 +94,7 @@ def read_frame(frame: nw.DataFrame[Any], missing_values: float) -> Table:
         )
     values = np.empty(frame.shape, order="F")
     missing = np.empty(frame.shape, dtype=bool, order="F")
-    for k, name in enumerate(frame.columns):
-        column = frame[name]
+    for k, column in enumerate(frame.iter_columns()):
         absent = column.is_null().to_numpy()
         values[:, k] = column.cast(nw.Float64).to_numpy()
         missing[:, k] = absent | np.isnan(values[:, k])
@@ -134,13 +132,8 @@ def _is_number(column: nw.Series[Any]) -> bool:
 
 
 def _as_series(values: NDArray[np.float64], column: nw.Series[Any]) -> nw.Series[Any]:
-    dtype = column.dtype
-    cells: NDArray[Any]
-    if dtype == nw.Boolean:
-        cells = values >= 0.5
-    else:
-        cells = _fit_into(values, np.dtype(str(dtype).lower()))
-    return _like(column, column.name, cells, dtype)
+    kind = np.dtype("bool" if column.dtype == nw.Boolean else str(column.dtype).lower())
+    return _like(column, column.name, _fit_into(values, kind), column.dtype)
 
 
 def _like(source: Any, name: str, values: NDArray[Any], dtype: Any) -> nw.Series[Any]:

@@ -10,14 +10,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 
-def half_squared_distances(x: NDArray[np.floating], y: NDArray[np.floating]) -> NDArray[np.floating]:
+def half_squared_distances(x: NDArray[np.float64], y: NDArray[np.float64]) -> NDArray[np.float64]:
     """Cost between all points of two clouds ``[..., N, D]`` and ``[..., M, D]``, as ``[..., N, M]``.
 
     >>> half_squared_distances(np.array([[0.0, 0.0]]), np.array([[3.0, 4.0]]))
     array([[12.5]])
     """
     difference = x[..., :, None, :] - y[..., None, :, :]
-    return 0.5 * np.einsum("...d,...d->...", difference, difference)
+    squares: NDArray[np.float64] = np.einsum("...d,...d->...", difference, difference)
+    return 0.5 * squares
 
 
 def half_squared_norms(coordinates, out):  # type: ignore[no-untyped-def]  # compiled by the kernels, hence loops

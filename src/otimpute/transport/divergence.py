@@ -103,13 +103,11 @@ def sinkhorn_divergence(
         warnings.warn(status, NotConvergedWarning, stacklevel=2)
     fields = (value, gradient_x, gradient_y, cross.f, cross.g, self_x.f, self_y.f)
     if not batched:
-        fields = (float(value[0]), *(field[0] for field in fields[1:]))  # type: ignore[assignment]
+        fields = (float(value[0]), *(field[0] for field in fields[1:]))
     return SinkhornDivergence(*fields, error, int(cross.n_iterations.max()), converged, status)
 
 
-def _gradient(
-    solver: Kernel, x: Array, y: Array, a: Array, b: Array, self_f: Array, g: Array, epsilon: float
-) -> Array:
+def _gradient(solver: Kernel, x: Array, y: Array, a: Array, b: Array, self_f: Array, g: Array, epsilon: float) -> Array:
     """∂S/∂x_k = a_k (T_xx(x_k) − T_xy(x_k))."""
     to_itself = solver.project(x, x, a, self_f, epsilon)
     to_other = solver.project(x, y, b, g, epsilon)
@@ -121,10 +119,7 @@ def _status(cross: Potentials, error: float, tolerance: float, max_iterations: i
     if error <= tolerance:
         return f"converged in {sweeps} sweeps, marginal error {error:.2g}"
     if not np.isfinite(error):
-        return (
-            f"the solver left the finite range at epsilon={epsilon:g}; "
-            "rescale the points or pass a larger epsilon"
-        )
+        return f"the solver left the finite range at epsilon={epsilon:g}; rescale the points or pass a larger epsilon"
     return (
         f"not converged: marginal error {error:.2g} > tolerance {tolerance:g} after {max_iterations} sweeps; "
         f"raise max_iterations, or epsilon (now {epsilon:g}), or tolerance"

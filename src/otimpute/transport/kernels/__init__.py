@@ -1,0 +1,1 @@
+"""Who computes: one contract, several kernels. The maths is in README.md."""

@@ -49,11 +49,14 @@ def itself(x: Array, a: Array, epsilon: float, tolerance: float, max_iterations:
 def project(x: Array, y: Array, b: Array, g: Array, epsilon: float) -> Array:
     """Row-normalised plan times the target points."""
     scores = (g[:, None, :] - half_squared_distances(x, y)) / epsilon + _log(b)[:, None, :]
-    return softmax(scores, axis=2) @ y
+    plan: Array = softmax(scores, axis=2)
+    return plan @ y
 
 
 def _softmin(cost: Array, potential: Array, log_weights: Array, epsilon: float) -> Array:
-    return -epsilon * logsumexp((potential[:, None, :] - cost) / epsilon + log_weights[:, None, :], axis=2)
+    scores = (potential[:, None, :] - cost) / epsilon + log_weights[:, None, :]
+    log_sums: Array = logsumexp(scores, axis=2)
+    return -epsilon * log_sums
 
 
 def _log(weights: Array) -> Array:

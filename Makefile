@@ -1,0 +1,48 @@
+# Everything runs in .venv, which is built on first use and refreshed when the pinned requirements change.
+PYTHON ?= python3
+VENV   := .venv
+BIN    := $(VENV)/bin
+PIP    := $(BIN)/python -m pip --disable-pip-version-check --quiet
+
+.PHONY: demo env test test-lowest perf format clean
+
+demo: $(VENV)/.demo  ## fill a real table and draw pictures into demo-output/
+	$(BIN)/python examples/demo.py
+
+env: $(VENV)/.env  ## .venv with all extras and the developers' tools
+
+test: $(VENV)/.env  ## lint, types, layers, tests, doctests
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+	$(BIN)/python -m pytest -n 2 -m "not slow"
+
+test-lowest: .venv-lowest/.env  ## the same tests on the oldest supported versions
+	.venv-lowest/bin/python -m pytest -n 2 -m "not slow" tests
+
+perf: $(VENV)/.env  ## speed and quality, side by side with the peers
+	$(BIN)/python perf/run.py
+
+format: $(VENV)/.env
+	$(BIN)/ruff check --fix .
+	$(BIN)/ruff format .
+
+clean:
+	rm -rf $(VENV) .venv-lowest .cache demo-output
+
+$(VENV)/bin/python:
+	$(PYTHON) -m venv $(VENV)
+
+$(VENV)/.demo: $(VENV)/bin/python pyproject.toml constraints.txt
+	$(PIP) install -c constraints.txt -e '.[all]'
+	touch $@
+
+$(VENV)/.env: $(VENV)/bin/python pyproject.toml constraints.txt
+	$(PIP) install -c constraints.txt -e '.[all,dev,peers]'
+	touch $@ $(VENV)/.demo
+
+.venv-lowest/.env: pyproject.toml constraints-lowest.txt
+	$(PYTHON) -m venv .venv-lowest
+	.venv-lowest/bin/python -m pip --disable-pip-version-check --quiet install -c constraints-lowest.txt -e '.[all,dev]'
+	touch $@

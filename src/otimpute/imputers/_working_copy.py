@@ -1,0 +1,81 @@
+"""The table an imputer works on: the columns that vary, standardised, in float32, padded for the compiled steps."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..table import Standardiser
+
+# Rows handled at a time where a temporary in float64 is needed: keeps memory near the size of the table itself.
+CHUNK = 65_536
+_LARGEST_UNSCALED = 1e6
+
+
+def padded_width(n_columns: int) -> int:
+    """Columns, one of ones (it sums the weights of a projection on the side), and zeros up to a multiple of eight.
+
+    >>> padded_width(7), padded_width(8)
+    (8, 16)
+    """
+    return -(-(n_columns + 1) // 8) * 8
+
+
+@dataclass(frozen=True)
+class WorkingColumns:
+    """How a table's columns map to those of its working copy, learned in training."""
+
+    scaler: Standardiser
+    varying: NDArray[np.int64]  # columns with more than one distinct value
+
+    @classmethod
+    def fit(cls, values: NDArray[np.floating], missing: NDArray[np.bool_], *, rescale: bool) -> WorkingColumns:
+        """Learn scales from the observed entries of a table."""
+        scaler = Standardiser.fit(values, missing, rescale=rescale)
+        return cls(scaler, np.flatnonzero(scaler.spread > 0))
+
+    def __len__(self) -> int:
+        return len(self.varying)
+
+    def holes(self, missing: NDArray[np.bool_]) -> NDArray[np.bool_]:
+        """Where the working copy has holes."""
+        return missing if len(self) == missing.shape[1] else missing[:, self.varying]
+
+    def copy_of(self, values: NDArray[np.floating], holes: NDArray[np.bool_]) -> NDArray[np.float32]:
+        """The working copy ``[n, width]``, with 0 (the mean) in the holes."""
+        d = len(self)
+        work = np.zeros((len(values), padded_width(d)), dtype=np.float32)
+        for begin in range(0, len(values), CHUNK):
+            chunk = slice(begin, begin + CHUNK)
+            z = self.scaler.apply(values[chunk], self.varying)
+            z[holes[chunk]] = 0
+            largest = np.abs(z).max(initial=0)
+            if largest > _LARGEST_UNSCALED:
+                raise ValueError(
+                    f"with scale=False values must lie within {_LARGEST_UNSCALED:g} of their column's mean, "
+                    f"got a distance of {largest:.3g}; pass scale=True"
+                )
+            work[chunk, :d] = z
+        work[:, d] = 1
+        return work
+
+    def read_holes(self, work: NDArray[np.float32], missing: NDArray[np.bool_]) -> NDArray[np.float64]:
+        """The missing entries in original units, row by row; columns that do not vary get their one value."""
+        column = np.nonzero(missing)[1]
+        z = np.zeros(len(column), dtype=np.float32)
+        varies = self.scaler.spread > 0
+        z[varies[column]] = work[:, : len(self)][self.holes(missing)]
+        return self.scaler.restore(z, column)
+
+    def start_from(self, table: Any, free: NDArray[np.bool_], present: NDArray[np.bool_]) -> NDArray[np.float64]:
+        """A user's starting table in the units of the working copy; ``present`` are the columns that had a value."""
+        start = np.asarray(table, dtype=np.float64)
+        if start.shape != (len(free), len(present)):
+            raise ValueError(f"initial must be a table of shape {(len(free), len(present))}, got {start.shape}")
+        start = self.scaler.apply(start[:, present], self.varying)
+        if not np.isfinite(start[free]).all():
+            raise ValueError("initial must be finite wherever a value is missing")
+        return start
