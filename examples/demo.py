@@ -8,9 +8,9 @@ from __future__ import annotations
 import time
 from pathlib import Path
 
-import matplotlib
+import matplotlib as mpl
 
-matplotlib.use("Agg")
+mpl.use("Agg")
 import matplotlib.pyplot as plt
 import numpy as np
 from sklearn.datasets import load_wine, make_circles, make_moons, make_s_curve
@@ -87,11 +87,13 @@ def toy_clouds(n: int = 500) -> dict[str, np.ndarray]:
 
 
 def draw_toys() -> None:
+    # Curves in the plane: plain distances, and large first steps that let points change branches.
+    bold = {"metric": "euclidean", "learning_rate": 0.1, "step_decay": 0.01, "noise": 0.3, "max_steps": 5000, "random_state": 0}
     methods = {
         "column mean": SimpleImputer(),
         "ICE (linear chains)": IterativeImputer(random_state=0),
-        "otimpute": SinkhornImputer(random_state=0, max_steps=3000, metric="euclidean"),
-        "otimpute, one-sided": SinkhornImputer(random_state=0, max_steps=3000, metric="euclidean", one_sided=True),
+        "otimpute": SinkhornImputer(**bold),
+        "otimpute, one-sided": SinkhornImputer(**bold, one_sided=True),
     }
     clouds = toy_clouds()
     figure, axes = plt.subplots(len(clouds), len(methods) + 1, figsize=(13, 10), layout="constrained")

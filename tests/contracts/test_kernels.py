@@ -18,6 +18,8 @@ MAX_ITERATIONS = 2000
 LOOSE, TIGHT = 1e-4, 1e-9  # marginal errors; the cpu kernel runs in float32 for the first where it can, else in float64
 # A kernel may project in float32 if that moves the weights of the plan by less than this (`_similarity` says so).
 PROJECTION_ERROR = 1e-4
+# Below this weight a point has no say in the marginal error, and its potential none in value and gradient.
+NO_WEIGHT = 1e-12
 
 
 class Problem(NamedTuple):
@@ -93,6 +95,9 @@ PROBLEMS = {
     "a point without weight nearer to a target than all others": _problem(
         [[0.0], [10.0], [11.0]], [[0.0], [1.0], [20.0]], [0.5, 0.5, 0.0], [0.5, 0.5, 0.0], epsilon=0.1
     ),
+    "a point of next to no weight nearer to a target than all others": _problem(
+        [[0.0], [10.0], [11.0]], [[0.0], [1.0], [20.0]], [0.5, 0.5, 1e-60], [0.5, 0.5, 1e-60], epsilon=0.1
+    ),
     "duplicated points": _problem(_cloud(6, 3, seed=1).repeat(4, axis=0), _cloud(5, 3, seed=2).repeat(3, axis=0)),
     "all points equal": _problem(np.ones((5, 2)), np.ones((4, 2)), epsilon=0.1),
     "tiny epsilon": _problem(_cloud(5, 2, seed=1), _cloud(3, 2, seed=2), _weights(5, 1), _weights(3, 2), share=1e-3),
@@ -159,7 +164,7 @@ def test_marginals_of_the_plan_are_the_prescribed_weights(kernel, name, toleranc
         rounding = 1e-14 * cost.max() / problem.epsilon
         with np.errstate(over="ignore", invalid="ignore"):  # the plan between points without weight does not matter
             plan = np.exp((f[:, :, None] + g[:, None, :] - cost) / problem.epsilon)
-        plan = np.where((a[:, :, None] > 0) & (b[:, None, :] > 0), plan, 0.0) * a[:, :, None] * b[:, None, :]
+        plan = np.where((a[:, :, None] > NO_WEIGHT) & (b[:, None, :] > NO_WEIGHT), plan, 0.0) * a[:, :, None] * b[:, None, :]
         assert np.abs(plan.sum(axis=2) - a).sum() <= 1.1 * tolerance + rounding
         assert np.abs(plan.sum(axis=1) - b).sum() <= 1.1 * tolerance + rounding
 
@@ -176,7 +181,7 @@ def test_values_are_those_of_the_reference(kernel, name, tolerance):
 def test_potentials_are_those_of_the_reference(kernel, name, tolerance):
     problem, solution, exact = PROBLEMS[name], _solution(kernel, name, tolerance), _exact(name)
     slack = 100 * tolerance * problem.epsilon + 1e-13 * problem.cost.max()
-    _assert_same_potentials(solution, exact, problem.a[0] > 0, problem.b[0] > 0, slack)
+    _assert_same_potentials(solution, exact, problem.a[0] > NO_WEIGHT, problem.b[0] > NO_WEIGHT, slack)
 
 
 def _assert_same_potentials(solution: Solution, expected: Solution, on_x, on_y, slack: float, member: int = 0) -> None:

@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 from ..estimator import Callback, FitProgress
 from ..exceptions import DivergedError
 from ._steps import (
+    PLACE,
     Cells,
     Geometry,
     Gradients,
@@ -25,6 +26,7 @@ from ._steps import (
     Workspace,
     apply_step,
     close_window,
+    index_cells,
     pair_gradient,
     read_cells,
     run_steps,
@@ -75,19 +77,14 @@ class Outcome:
 def make_cells(values: NDArray[np.float32], missing: NDArray[np.bool_]) -> Cells:
     """State for a working copy whose holes already hold their start."""
     n_cells = int(missing.sum())
-    start = np.zeros(len(values) + 1, dtype=np.int64)
-    np.cumsum(missing.sum(axis=1), out=start[1:])
+    if n_cells > np.iinfo(np.int32).max:
+        raise ValueError(f"{n_cells} values are missing, more than the 2³¹ − 1 one fit can hold; impute parts of the rows")
+    rows = np.full((len(values) + 1, 4), -1, np.int32)
+    rows[:, PLACE] = 0
+    column = np.empty(n_cells, np.int32)
+    index_cells(missing, rows, column)
     kind = values.dtype
-    return Cells(
-        values=values,
-        start=start,
-        column=np.nonzero(missing)[1].astype(np.int32),
-        square=np.zeros(n_cells, kind),
-        total=np.zeros(n_cells, kind),
-        last_step=np.full(len(values), -1, np.int32),
-        self_potential=np.zeros(len(values), kind),
-        cross_potential=np.zeros(len(values), kind),
-    )
+    return Cells(values, rows, np.zeros((len(values), 2), kind), column, np.zeros((n_cells, 2), kind))
 
 
 def _make_workspace(batch_size: int, width: int, kind: Any, weighted: bool) -> Workspace:
@@ -120,14 +117,13 @@ class _Stepper:
         self.n_threads = min(n_jobs, n_pairs)
         self.workspaces = [_make_workspace(batch_size, width, kind, geometry.imputed_weight < 1) for _ in range(self.n_threads)]
         self.found = _make_gradients(n_pairs, batch_size, width, kind)
-        self.slot = np.zeros(len(cells.values), np.int32)
         self.pool = ThreadPoolExecutor(self.n_threads - 1) if self.n_threads > 1 else None
 
     def take(self, first: int, rates: NDArray[np.float64], window_start: int) -> tuple[Any, Any]:
         losses, errors = np.empty(len(rates)), np.empty(len(rates))
         if self.pool is None:
             run_steps(
-                self.cells, self.geometry, self.plan, self.workspaces[0], self.found, self.slot,
+                self.cells, self.geometry, self.plan, self.workspaces[0], self.found,
                 first, rates, window_start, losses, errors,
             )  # fmt: skip
             return losses, errors
@@ -136,7 +132,7 @@ class _Stepper:
             self._pairs_of(0, first + k)
             for other in others:
                 other.result()
-            losses[k], errors[k] = apply_step(self.cells, self.found, first + k, window_start, rate, self.slot)
+            losses[k], errors[k] = apply_step(self.cells, self.found, first + k, window_start, rate)
         return losses, errors
 
     def _pairs_of(self, thread: int, step: int) -> None:
@@ -162,8 +158,9 @@ def descend(
 ) -> Outcome:
     """Move the cells down the batch Sinkhorn divergence until the schedule, the clock, a callback or Ctrl-C says stop."""
     stepper = _Stepper(cells, geometry, plan, batch_size, n_pairs, n_jobs)
-    window_mean, previous = np.empty_like(cells.total), np.empty_like(cells.total)
-    tail, tail_steps = np.zeros_like(cells.total), 0
+    kind, n_cells = cells.values.dtype, len(cells.column)
+    window_mean, previous = np.empty(n_cells, kind), np.empty(n_cells, kind)
+    tail, tail_steps = np.zeros(n_cells, kind), 0
     names = ["step", "learning_rate", "loss", "marginal_error", "movement"]
     if score is not None:
         names += ["validation_mae", "validation_rmse"]
@@ -191,7 +188,7 @@ def descend(
         if window_start >= schedule.tail_start:
             length = step - window_start
             tail_steps += length
-            tail.__iadd__((window_mean - tail) * (length / tail_steps))
+            np.add(tail, (window_mean - tail) * kind.type(length / tail_steps), out=tail)
         window_mean, previous = previous, window_mean
         losses.clear()
         errors.clear()

@@ -21,16 +21,21 @@ _RMSPROP_EPSILON = 1e-8
 
 
 class Cells(NamedTuple):
-    """The table being completed and, packed row by row, one parameter per missing value."""
+    """The table being completed and, packed row by row, one parameter per missing value.
+
+    What a step needs of a row lies together: in a long table every array touched is a wait for memory.
+    """
 
     values: NDArray[np.floating]  # [n_rows, width]: the columns, a column of ones, zeros up to the padded width
-    start: NDArray[np.int64]  # [n_rows + 1]: the cells of row i are start[i]:start[i + 1]
+    rows: NDArray[np.int32]  # [n_rows + 1, 4]: FIRST_CELL, LAST_STEP, PLACE, unused; row i's cells end where row i + 1's begin
+    potentials: NDArray[np.floating]  # [n_rows, 2], in units of ε: warm starts of the SELF and CROSS terms
     column: NDArray[np.int32]  # [n_cells]
-    square: NDArray[np.floating]  # [n_cells]: RMSprop's running mean of squared gradients
-    total: NDArray[np.floating]  # [n_cells]: sum of the value over the steps of the current window
-    last_step: NDArray[np.int32]  # [n_rows]: when the row was last drawn; -1 before
-    self_potential: NDArray[np.floating]  # [n_rows], in units of epsilon: warm starts of the self terms
-    cross_potential: NDArray[np.floating]  # [n_rows]: and of the cross term
+    moments: NDArray[np.floating]  # [n_cells, 2]: SQUARE (RMSprop's mean squared gradient), TOTAL (over the window's steps)
+
+
+FIRST_CELL, LAST_STEP, PLACE = 0, 1, 2
+SELF, CROSS = 0, 1
+SQUARE, TOTAL = 0, 1
 
 
 class Geometry(NamedTuple):
@@ -102,7 +107,7 @@ def _weigh_coordinates(cells, geometry, rows, points, importance, left, right): 
     for i in range(rows.shape[0]):
         for k in range(geometry.n_columns):
             importance[i, k] = 1
-        for p in range(cells.start[rows[i]], cells.start[rows[i] + 1]):
+        for p in range(cells.rows[rows[i], FIRST_CELL], cells.rows[rows[i] + 1, FIRST_CELL]):
             importance[i, cells.column[p]] = geometry.imputed_weight
         for k in range(geometry.n_columns):
             w = importance[i, k]
@@ -183,7 +188,7 @@ def pair_gradient(cells, geometry, plan, work, step, pair, out):  # type: ignore
         gradient = out.gradient[pair, side]
         gradient[:] = 0
         for i in range(a.shape[0]):
-            F[i] = cells.self_potential[rows[i]] - norms[side, i]
+            F[i] = cells.potentials[rows[i], SELF] - norms[side, i]
         _similarity(work, geometry, side, side)
         balance_self(work.similarity, s, a, F, work.plan, u, w, t, plan.n_self_iterations, 0.0)
         _add_projection(work, False, w, work.x if side == 0 else work.y, d, one, gradient)
@@ -192,7 +197,7 @@ def pair_gradient(cells, geometry, plan, work, step, pair, out):  # type: ignore
             loss -= a[i] * F[i]
             out.self_potential[pair, side, i] = F[i]
     for i in range(a.shape[0]):
-        F[i] = cells.cross_potential[out.rows[pair, 0, i]] - norms[0, i]
+        F[i] = cells.potentials[out.rows[pair, 0, i], CROSS] - norms[0, i]
     _similarity(work, geometry, 0, 1)
     _, error = balance(work.similarity, s, a, a, F, H, work.plan, u, v, w, t, plan.n_cross_iterations, 0.0)
     _add_projection(work, False, w, work.y, d, -one, out.gradient[pair, 0])
@@ -218,56 +223,78 @@ def pair_gradient(cells, geometry, plan, work, step, pair, out):  # type: ignore
 
 
 @compiled
-def apply_step(cells, found, step, window_start, learning_rate, slot):  # type: ignore[no-untyped-def]
+def _collect(cells, found):  # type: ignore[no-untyped-def]
+    """Store the new potentials and add up the gradients of rows drawn more than once; returns how many rows are different.
+
+    Afterwards the first that many entries of ``found.rows`` and ``found.gradient``, read in order, are those rows' own.
+    """
+    gradient = found.gradient.reshape(-1, found.gradient.shape[3])
+    rows = found.rows.reshape(-1)
+    self_potential = found.self_potential.reshape(-1)
+    cross_potential = found.cross_potential.reshape(-1)
+    width = gradient.shape[1]
+    n_different = 0
+    for i in range(rows.shape[0]):
+        row = rows[i]
+        cells.potentials[row, SELF] = self_potential[i]
+        cells.potentials[row, CROSS] = cross_potential[i]
+        place = cells.rows[row, PLACE]
+        if place < n_different and rows[place] == row:
+            for k in range(width):
+                gradient[place, k] += gradient[i, k]
+        else:
+            cells.rows[row, PLACE] = n_different
+            if i != n_different:
+                rows[n_different] = row
+                for k in range(width):
+                    gradient[n_different, k] = gradient[i, k]
+            n_different += 1
+    return n_different
+
+
+@compiled
+def apply_step(cells, found, step, window_start, learning_rate):  # type: ignore[no-untyped-def]
     """RMSprop with the mean gradient over pairs; a row drawn several times gets the sum of its terms, once.
 
     Returns the means of loss and marginal error over the pairs.
     """
-    n_pairs, _, m = found.rows.shape
-    n_unique = 0
+    n_rows = _collect(cells, found)
     gradient = found.gradient.reshape(-1, found.gradient.shape[3])
     rows = found.rows.reshape(-1)
     kind = cells.values.dtype.type
-    scale = kind(1.0 / (n_pairs * m))
+    scale = kind(1.0 / (found.rows.shape[0] * found.rows.shape[2]))
     rate = kind(learning_rate)
     keep = kind(_RMSPROP_DECAY)
     guard = kind(_RMSPROP_EPSILON)
-    for q in range(n_pairs):
-        for side in range(2):
-            for i in range(m):
-                row = found.rows[q, side, i]
-                cells.self_potential[row] = found.self_potential[q, side, i]
-                cells.cross_potential[row] = found.cross_potential[q, side, i]
-                place = (q * 2 + side) * m + i
-                first = slot[row]
-                if first < n_unique and rows[first] == row:
-                    for p in range(cells.start[row], cells.start[row + 1]):
-                        k = cells.column[p]
-                        gradient[first, k] += gradient[place, k]
-                else:
-                    slot[row] = n_unique
-                    if place != n_unique:
-                        rows[n_unique] = row
-                        for p in range(cells.start[row], cells.start[row + 1]):
-                            k = cells.column[p]
-                            gradient[n_unique, k] = gradient[place, k]
-                    n_unique += 1
-    for i in range(n_unique):
+    for i in range(n_rows):
         row = rows[i]
-        last = cells.last_step[row]
+        last = cells.rows[row, LAST_STEP]
         gap = step - last if last >= 0 else 1
         decay = keep if gap == 1 else kind(_RMSPROP_DECAY**gap)
         elapsed = kind(step - max(last, window_start))
-        for p in range(cells.start[row], cells.start[row + 1]):
+        for p in range(cells.rows[row, FIRST_CELL], cells.rows[row + 1, FIRST_CELL]):
             k = cells.column[p]
             g = gradient[i, k] * scale
             value = cells.values[row, k]
-            cells.total[p] += value * elapsed
-            square = cells.square[p] * decay + (kind(1) - keep) * g * g
-            cells.square[p] = square
+            square = cells.moments[p, SQUARE] * decay + (kind(1) - keep) * g * g
+            cells.moments[p, SQUARE] = square
+            cells.moments[p, TOTAL] += value * elapsed
             cells.values[row, k] = value - rate * g / (math.sqrt(square) + guard)
-        cells.last_step[row] = step
+        cells.rows[row, LAST_STEP] = step
     return found.loss.mean(), found.error.mean()
+
+
+@compiled
+def index_cells(missing, rows, column):  # type: ignore[no-untyped-def]
+    """Number the missing entries row by row: fill FIRST_CELL of ``rows`` and ``column``."""
+    n_cells = 0
+    for i in range(missing.shape[0]):
+        rows[i, FIRST_CELL] = n_cells
+        for k in range(missing.shape[1]):
+            if missing[i, k]:
+                column[n_cells] = k
+                n_cells += 1
+    rows[missing.shape[0], FIRST_CELL] = n_cells
 
 
 @compiled
@@ -275,17 +302,17 @@ def close_window(cells, window_start, step, mean):  # type: ignore[no-untyped-de
     """Mean of every cell over the steps ``window_start`` to ``step``, written into ``mean``; a new window begins."""
     length = cells.values.dtype.type(step - window_start)
     for row in range(cells.values.shape[0]):
-        rest = cells.values.dtype.type(step - max(cells.last_step[row], window_start))
-        for p in range(cells.start[row], cells.start[row + 1]):
-            mean[p] = (cells.total[p] + rest * cells.values[row, cells.column[p]]) / length
-            cells.total[p] = 0
+        rest = cells.values.dtype.type(step - max(cells.rows[row, LAST_STEP], window_start))
+        for p in range(cells.rows[row, FIRST_CELL], cells.rows[row + 1, FIRST_CELL]):
+            mean[p] = (cells.moments[p, TOTAL] + rest * cells.values[row, cells.column[p]]) / length
+            cells.moments[p, TOTAL] = 0
 
 
 @compiled
 def read_cells(cells, out):  # type: ignore[no-untyped-def]
     """Copy the current value of every cell into ``out``."""
     for row in range(cells.values.shape[0]):
-        for p in range(cells.start[row], cells.start[row + 1]):
+        for p in range(cells.rows[row, FIRST_CELL], cells.rows[row + 1, FIRST_CELL]):
             out[p] = cells.values[row, cells.column[p]]
 
 
@@ -293,15 +320,15 @@ def read_cells(cells, out):  # type: ignore[no-untyped-def]
 def write_cells(cells, source):  # type: ignore[no-untyped-def]
     """Set the current value of every cell from ``source``."""
     for row in range(cells.values.shape[0]):
-        for p in range(cells.start[row], cells.start[row + 1]):
+        for p in range(cells.rows[row, FIRST_CELL], cells.rows[row + 1, FIRST_CELL]):
             cells.values[row, cells.column[p]] = source[p]
 
 
 @compiled
-def run_steps(cells, geometry, plan, work, found, slot, first_step, learning_rates, window_start, losses, errors):  # type: ignore[no-untyped-def]
+def run_steps(cells, geometry, plan, work, found, first_step, learning_rates, window_start, losses, errors):  # type: ignore[no-untyped-def]
     """Take ``len(learning_rates)`` steps on one thread."""
     for k in range(learning_rates.shape[0]):
         step = first_step + k
         for pair in range(found.rows.shape[0]):
             pair_gradient(cells, geometry, plan, work, step, pair, found)
-        losses[k], errors[k] = apply_step(cells, found, step, window_start, learning_rates[k], slot)
+        losses[k], errors[k] = apply_step(cells, found, step, window_start, learning_rates[k])

@@ -64,11 +64,17 @@ class WorkingColumns:
 
     def read_holes(self, work: NDArray[np.float32], missing: NDArray[np.bool_]) -> NDArray[np.float64]:
         """The missing entries in original units, row by row; columns that do not vary get their one value."""
-        column = np.nonzero(missing)[1]
-        z = np.zeros(len(column), dtype=np.float32)
         varies = self.scaler.spread > 0
-        z[varies[column]] = work[:, : len(self)][self.holes(missing)]
-        return self.scaler.restore(z, column)
+        entries = np.empty(int(missing.sum()))
+        done = 0
+        for begin in range(0, len(work), CHUNK):
+            chunk = slice(begin, begin + CHUNK)
+            column = np.nonzero(missing[chunk])[1]
+            z = np.zeros(len(column), dtype=np.float32)
+            z[varies[column]] = work[chunk, : len(self)][self.holes(missing[chunk])]
+            entries[done : done + len(column)] = self.scaler.restore(z, column)
+            done += len(column)
+        return entries
 
     def start_from(self, table: Any, free: NDArray[np.bool_], present: NDArray[np.bool_]) -> NDArray[np.float64]:
         """A user's starting table in the units of the working copy; ``present`` are the columns that had a value."""

@@ -308,7 +308,8 @@ class SinkhornImputer(BaseImputer):
             self.batch_size_ = self._choose_batch_size(len(work))
             return Outcome(np.empty(0), 0, "nothing missing", True, {})
         noise = generator(seed, "noise").standard_normal(n_cells, dtype=np.float32)
-        work[:, :d][free] += np.float32(self.noise) * noise
+        noise *= np.float32(self.noise)
+        work[:, :d][free] += noise
         cells = make_cells(work, free)
         x_rows, y_rows = self._pools(free)
         smallest_pool = min(len(x_rows) or len(work), len(y_rows) or len(work))

@@ -1,0 +1,191 @@
+"""Speed and quality of SinkhornImputer beside its peers, in one run, as ratios.
+
+    python perf/run.py [step fit scale memory quality] [--data FOLDER_OF_UCI_CSV] [--seeds 5] [--json FILE]
+
+step     time per gradient step against the paper's loop on geomloss, one thread each
+fit      a whole fit on breast cancer against scikit-learn's IterativeImputer at its defaults
+scale    time per step at 10⁶ rows over 10⁴ rows, same columns
+memory   a 10⁶ × 30 table with 20 % missing: time and peak memory over the table's own size
+quality  our defaults against that loop at 2000 steps (needs --data, or the variable OTIMPUTE_DATA; about half an hour)
+"""
+
+from __future__ import annotations
+
+import argparse
+import itertools
+import json
+import os
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+for variable in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
+    os.environ.setdefault(variable, "1")
+
+import numpy as np
+from sklearn.datasets import load_breast_cancer, load_iris, load_wine
+
+from otimpute import SinkhornImputer
+from otimpute.metrics import energy_distance, mae, rmse, wasserstein2
+
+QUALITY_SETS = [
+    "airfoil_self_noise", "breast_cancer_diagnostic", "concrete_compression", "connectionist_bench_sonar",
+    "connectionist_bench_vowel", "ecoli", "glass", "ionosphere", "iris", "wine",
+]  # fmt: skip
+SCORES = {"MAE": mae, "RMSE": rmse, "W2": wasserstein2, "energy": energy_distance}
+
+
+def whiten(X: np.ndarray) -> np.ndarray:
+    spread = X.std(axis=0)
+    return (X - X.mean(axis=0)) / np.where(spread > 0, spread, 1)
+
+
+def punch(X: np.ndarray, rate: float, seed: int) -> tuple[np.ndarray, np.ndarray]:
+    missing = np.random.default_rng([seed, round(100 * rate)]).random(X.shape) < rate
+    return np.where(missing, np.nan, X), missing
+
+
+def geometric_mean(ratios: list) -> np.ndarray:
+    return np.exp(np.mean(np.log(ratios), axis=0))
+
+
+def measure_step() -> dict:
+    """Interleave short runs of both and compare medians, so that a busy machine disturbs both alike."""
+    from geomloss_loop import impute
+
+    result = {}
+    for name, load in {"iris": load_iris, "wine": load_wine, "breast cancer": load_breast_cancer}.items():
+        X, _ = punch(whiten(load().data), 0.3, 0)
+        ours, theirs = [], []
+        SinkhornImputer.paper(max_steps=50, random_state=0).fit(X)  # compile
+        for repeat in range(5):
+            theirs.append(impute(X, 60, repeat)[1])
+            times = []
+            imputer = SinkhornImputer.paper(max_steps=4000, random_state=repeat, callbacks=[lambda p, t=times: t.append(p)])
+            imputer.fit(X)
+            first, last = times[len(times) // 4], times[-1]
+            ours.append((last.seconds - first.seconds) / (last.step - first.step))
+        ratio = float(np.median(theirs) / np.median(ours))
+        result[name] = {"ours_us": 1e6 * float(np.median(ours)), "peer_us": 1e6 * float(np.median(theirs)), "ratio": ratio}
+        print(f"step, {name}: ours {result[name]['ours_us']:.0f} µs, geomloss {result[name]['peer_us']:.0f} µs, {ratio:.0f}×")
+    result["geometric mean"] = float(geometric_mean([entry["ratio"] for entry in result.values()]))
+    print(f"step, geometric mean: {result['geometric mean']:.0f}× (bar 100×, goal 200×)")
+    return result
+
+
+def measure_fit() -> dict:
+    from sklearn.experimental import enable_iterative_imputer  # noqa: F401
+    from sklearn.impute import IterativeImputer
+
+    X, _ = punch(load_breast_cancer().data, 0.3, 0)
+    SinkhornImputer(max_steps=5, random_state=0).fit(X)  # compile
+    ours, theirs = [], []
+    for repeat in range(3):
+        for imputer, times in ((SinkhornImputer(random_state=repeat), ours), (IterativeImputer(random_state=repeat), theirs)):
+            begun = time.perf_counter()
+            imputer.fit_transform(X)
+            times.append(time.perf_counter() - begun)
+    result = {"ours_s": float(np.median(ours)), "peer_s": float(np.median(theirs))}
+    result["ratio"] = result["ours_s"] / result["peer_s"]
+    print(f"fit, breast cancer: ours {result['ours_s']:.2f} s, IterativeImputer {result['peer_s']:.2f} s: "
+          f"{result['ratio']:.2f} of its time (bar 3)")  # fmt: skip
+    return result
+
+
+def long_table(n: int, d: int = 30, seed: int = 0) -> np.ndarray:
+    """Correlated columns, 20 % missing, built in place so that the builder's own memory does not count."""
+    rng = np.random.default_rng(seed)
+    X = np.empty((n, d))
+    loadings = rng.normal(size=(4, d))
+    for begin in range(0, n, 50_000):
+        block = X[begin : begin + 50_000]
+        block[:] = rng.normal(size=(len(block), 4)) @ loadings + rng.normal(size=block.shape)
+        block[rng.random(block.shape) < 0.2] = np.nan
+    return X
+
+
+def measure_scale() -> dict:
+    """Medians of interleaved stretches of the same fits at both sizes."""
+    tables = {n: long_table(n) for n in (10_000, 1_000_000)}
+    times: dict[int, list] = {n: [] for n in tables}
+    for _ in range(3):
+        for n, X in tables.items():
+            seen: list = []
+            imputer = SinkhornImputer(random_state=0, max_steps=6000, tol=0, max_seconds=3, callbacks=[seen.append])
+            imputer.fit(X)
+            later = [p for p in seen if p.step > 500]
+            per_step = [(b.seconds - a.seconds) / (b.step - a.step) for a, b in itertools.pairwise(later)]
+            times[n].append(np.median(per_step))
+    small, large = (1e6 * float(np.median(times[n])) for n in tables)
+    print(f"scale: {small:.0f} µs a step at 10⁴ rows, {large:.0f} µs at 10⁶: {large / small:.2f}× (bar 1.5, goal 1.2)")
+    return {"small_us": small, "large_us": large, "ratio": large / small}
+
+
+MEMORY = """
+import json, resource, sys, time
+sys.path.insert(0, {here!r})
+from run import long_table
+from otimpute import SinkhornImputer
+X = long_table(1_000_000)
+begun = time.perf_counter()
+imputer = SinkhornImputer(random_state=0)
+imputer.fit_transform(X)
+peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
+print(json.dumps({{"seconds": time.perf_counter() - begun, "peak_bytes": peak, "table_bytes": X.nbytes,
+                   "steps": imputer.n_steps_, "converged": imputer.converged_}}))
+"""
+
+
+def measure_memory() -> dict:
+    code = MEMORY.format(here=str(Path(__file__).parent))
+    output = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True).stdout
+    result = json.loads(output.splitlines()[-1])
+    result["ratio"] = result["peak_bytes"] / result["table_bytes"]
+    print(f"memory, 10⁶ × 30: {result['seconds']:.0f} s, {result['steps']} steps, peak {result['peak_bytes'] / 2**20:.0f} MiB, "
+          f"{result['ratio']:.2f}× the table (bar 5)")  # fmt: skip
+    return result
+
+
+def measure_quality(folder: Path, seeds: int) -> dict:
+    from geomloss_loop import impute
+
+    result = {}
+    for name in QUALITY_SETS:
+        X = whiten(np.genfromtxt(folder / f"{name}.csv", delimiter=",", skip_header=1))
+        scores: dict[str, list] = {"ours": [], "peer": []}
+        for seed in range(seeds):
+            X_incomplete, missing = punch(X, 0.3, seed)
+            imputed = {"ours": SinkhornImputer(random_state=seed).fit_transform(X_incomplete)}
+            imputed["peer"] = impute(X_incomplete, 2000, seed)[0]
+            for who, table in imputed.items():
+                scores[who].append([score(X, table, missing) for score in SCORES.values()])
+        result[name] = {who: np.mean(values, axis=0).tolist() for who, values in scores.items()}
+        ratios = np.divide(result[name]["ours"], result[name]["peer"])
+        print(f"quality, {name}: " + ", ".join(f"{s} {r:.3f}" for s, r in zip(SCORES, ratios, strict=True)), flush=True)
+    overall = geometric_mean([np.divide(entry["ours"], entry["peer"]) for entry in result.values()])
+    result["geometric mean"] = dict(zip(SCORES, overall.tolist(), strict=True))
+    print("quality, geometric mean ours / geomloss loop: "
+          + ", ".join(f"{s} {r:.3f}" for s, r in result["geometric mean"].items())
+          + " (bar 1.00 each, goal .93 for MAE and RMSE)")  # fmt: skip
+    return result
+
+
+if __name__ == "__main__":
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("which", nargs="*", default=["step", "fit", "scale", "memory"])
+    parser.add_argument("--data", type=Path, default=os.environ.get("OTIMPUTE_DATA"))
+    parser.add_argument("--seeds", type=int, default=5)
+    parser.add_argument("--json", type=Path)
+    arguments = parser.parse_args()
+    measures = {"step": measure_step, "fit": measure_fit, "scale": measure_scale, "memory": measure_memory}
+    results = {}
+    for which in arguments.which:
+        if which == "quality":
+            if arguments.data is None:
+                sys.exit("quality needs the UCI tables: pass --data or set OTIMPUTE_DATA")
+            results[which] = measure_quality(Path(arguments.data), arguments.seeds)
+        else:
+            results[which] = measures[which]()
+    if arguments.json:
+        arguments.json.write_text(json.dumps(results, indent=1))
