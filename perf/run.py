@@ -112,7 +112,7 @@ def measure_scale() -> dict:
     for _ in range(3):
         for n, X in tables.items():
             seen: list = []
-            imputer = SinkhornImputer(random_state=0, max_steps=6000, tol=0, max_seconds=3, callbacks=[seen.append])
+            imputer = SinkhornImputer(random_state=0, max_steps=400_000, tol=0, max_seconds=4, callbacks=[seen.append])
             imputer.fit(X)
             later = [p for p in seen if p.step > 500]
             per_step = [(b.seconds - a.seconds) / (b.step - a.step) for a, b in itertools.pairwise(later)]
