@@ -38,8 +38,10 @@ def check_real(
         if bound is not None
     ]
     accepted = f"{name} must be a finite number {' and '.join(bounds)}".rstrip()
-    if isinstance(value, bool) or not isinstance(value, Real) or not math.isfinite(value):
-        raise _error(TypeError if not isinstance(value, Real) else ValueError, accepted, value, advice)
+    if isinstance(value, bool) or not isinstance(value, Real):
+        raise _error(TypeError, accepted, value, advice)
+    if not math.isfinite(value):
+        raise _error(ValueError, accepted, value, advice)
     number = float(value)
     inside = (
         (above is None or number > above)

@@ -70,10 +70,10 @@ def test_epsilon_of_a_cloud_without_spread_is_one(points, rule):
 
 @pytest.mark.parametrize(
     ("rule", "expected"),
-    [("auto", 0.002), ("cost", 0.01), ("authors", 0.0001), ("distance", 0.05 * np.sqrt(0.4))],
+    [("auto", 0.002), ("cost", 0.01), ("authors", 0.0001), ("distance", 0.02)],
 )
-def test_epsilon_of_mostly_copies_comes_from_the_mean_cost(rule, expected):
-    points = np.array([[0.0], [0.0], [0.0], [0.0], [1.0]])  # 4 of 10 pairs cost ½: median 0, mean 1/5
+def test_epsilon_of_mostly_copies_comes_from_the_mean(rule, expected):
+    points = np.array([[0.0], [0.0], [0.0], [0.0], [1.0]])  # 4 of 10 pairs cost ½ at distance 1: medians 0, means 1/5 and 2/5
     assert epsilon_from_rule(points, rule, _rng()) == pytest.approx(expected, rel=1e-12)
 
 

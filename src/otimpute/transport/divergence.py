@@ -97,6 +97,8 @@ def sinkhorn_divergence(
     gradient_x = _gradient(solver, x, y, a, b, self_x.f, cross.g, epsilon)
     gradient_y = _gradient(solver, y, x, b, a, self_y.f, cross.f, epsilon)
     error = float(max(part.error.max() for part in (cross, self_x, self_y)))
+    if not np.isfinite(value).all():
+        error = float("inf")
     converged = error <= tolerance
     status = _status(cross, error, tolerance, max_iterations, epsilon)
     if not converged:
@@ -152,7 +154,8 @@ def _weights(name: str, weights: ArrayLike | None, points: Array) -> Array:
         raise ValueError(f"{name} must have one weight per point, shape {points.shape[:2]}, got {array.shape}")
     if (array < 0).any() or not np.allclose(array.sum(axis=1), 1.0, atol=1e-6):
         raise ValueError(f"{name} must be non-negative and sum to 1; divide it by its sum")
-    return array
+    normalised: Array = array / array.sum(axis=1, keepdims=True)
+    return normalised
 
 
 def _numbers(name: str, values: ArrayLike) -> Array:

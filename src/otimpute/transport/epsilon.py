@@ -30,16 +30,16 @@ def epsilon_from_rule(points: NDArray[np.floating], rule: str, rng: np.random.Ge
         raise ValueError(f"epsilon must be a number > 0 or one of {', '.join(map(repr, EPSILON_RULES))}, got {rule!r}")
     if len(points) > _MOST_POINTS:
         points = points[rng.choice(len(points), _MOST_POINTS, replace=False)]
-    cost = _pair_costs(np.asarray(points, dtype=np.float64))
-    typical = float(np.median(cost)) if cost.size else 0.0
-    if typical <= 0 and cost.size:  # most rows are copies of one another: what is left of the spread
-        typical = float(cost.mean())
+    spacing = _pair_costs(np.asarray(points, dtype=np.float64))
+    if rule == "distance":
+        spacing = np.sqrt(2 * spacing)
+    typical = float(np.median(spacing)) if spacing.size else 0.0
+    if typical <= 0 and spacing.size:  # most rows are copies of one another: what is left of the spread
+        typical = float(spacing.mean())
     if typical <= 0:  # all rows are equal: any ε gives the same, namely no movement
         return 1.0
-    if rule == "distance":
-        return float(_SHARE[rule] * np.sqrt(2 * typical))
     epsilon = _SHARE[rule] * typical
-    return float(epsilon**2 if rule == "authors" else epsilon)
+    return epsilon**2 if rule == "authors" else epsilon
 
 
 def _pair_costs(points: NDArray[np.float64]) -> NDArray[np.float64]:

@@ -144,6 +144,20 @@ def _sweep(K, a, w, u, t):  # type: ignore[no-untyped-def]
 
 
 @compiled
+def _scale_columns(K, a, b, v, w):  # type: ignore[no-untyped-def]
+    """``v = 1 / (Kᵀ a)`` and ``w = b v``."""
+    for j in range(K.shape[1]):
+        v[j] = 0
+    for i in range(K.shape[0]):
+        weight = a[i]
+        for j in range(K.shape[1]):
+            v[j] += weight * K[i, j]
+    for j in range(K.shape[1]):
+        v[j] = K.dtype.type(1) / v[j]
+        w[j] = b[j] * v[j]
+
+
+@compiled
 def _within(values, bound):  # type: ignore[no-untyped-def]
     """Whether all ``values`` lie in ``[1/bound, bound]`` (so also: none is zero)."""
     smallest = values[0]
@@ -165,9 +179,7 @@ def balance(G, s, a, b, F, H, K, u, v, w, t, n_iterations, tolerance):  # type: 
     bound = G.dtype.type(_LARGEST_SCALING)
     one = G.dtype.type(1)
     _build_plan_by_columns(G, s, F, K, H)
-    for j in range(H.shape[0]):
-        v[j] = 1
-        w[j] = b[j]
+    _scale_columns(K, a, b, v, w)
     error = _WORST_ERROR
     done = 0
     while done < n_iterations:
@@ -179,11 +191,9 @@ def balance(G, s, a, b, F, H, K, u, v, w, t, n_iterations, tolerance):  # type: 
                 H[j] += math.log(v[j])
             rows_in_log_domain(G, s, H, b, F)
             _build_plan_by_columns(G, s, F, K, H)
+            _scale_columns(K, a, b, v, w)
             for i in range(F.shape[0]):
                 u[i] = 1
-            for j in range(H.shape[0]):
-                v[j] = 1
-                w[j] = b[j]
             continue
         error = 0.0
         for j in range(H.shape[0]):

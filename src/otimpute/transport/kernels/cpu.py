@@ -2,95 +2,121 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.special import softmax
 
+from ..cost import half_squared_distances
 from . import _loops
 from .contract import N_ANNEALING_ITERATIONS, Array, Potentials, annealed_epsilons
+from .reference import log_of, softmin
 
 name = "cpu"
+
+# Points with less weight than this do not take part in the solve; their potentials follow from the others'.
+_SMALLEST_WEIGHT = 1e-15
 
 
 def cross(x: Array, y: Array, a: Array, b: Array, epsilon: float, tolerance: float, max_iterations: int) -> Potentials:
     """Sinkhorn scalings on the similarity matrix x·y, folded into the potentials whenever they grow large."""
-    n_batches, n, m = len(x), x.shape[1], y.shape[1]
-    f, g = np.empty((n_batches, n)), np.empty((n_batches, m))
-    error, n_iterations = np.empty(n_batches), np.zeros(n_batches, dtype=np.int64)
-    for batch in range(n_batches):
-        similarity, x_norms, y_norms, largest = _similarity(x[batch], y[batch], epsilon, tolerance)
-        kind = similarity.dtype
-        weights_a, weights_b = a[batch].astype(kind), b[batch].astype(kind)
-        plan = np.empty_like(similarity)
-        F, u = np.empty(n, kind), np.empty(n, kind)
-        H, v, w, t = (np.empty(m, kind) for _ in range(4))
-        f[batch] = 0
-        for level in annealed_epsilons(largest, epsilon):
-            s = kind.type(1 / level)
-            F[:] = (f[batch] - x_norms) * s
-            last = level == epsilon
+    f, g = np.zeros_like(a), np.zeros_like(b)
+    error, n_iterations = np.empty(len(x)), np.zeros(len(x), dtype=np.int64)
+    for batch in range(len(x)):
+        i, j = a[batch] > _SMALLEST_WEIGHT, b[batch] > _SMALLEST_WEIGHT
+        similarity, x_norms, y_norms, largest = _similarity(x[batch, i], y[batch, j], epsilon)
+        kind = _precision(x_norms, y_norms, largest, tolerance)
+        fixed = similarity.astype(kind), a[batch, i].astype(kind), b[batch, j].astype(kind)
+        plan, F, H = np.empty_like(fixed[0]), np.empty(i.sum(), kind), np.empty(j.sum(), kind)
+        buffers = (np.empty_like(F), *(np.empty_like(H) for _ in range(3)))
+        potential = np.zeros(i.sum())
+        for level in annealed_epsilons(largest, 1.0):
+            F[:] = (potential - x_norms) / level
+            steps = _effort(level, tolerance, max_iterations)
             done, error[batch] = _loops.balance(
-                similarity, s, weights_a, weights_b, F, H, plan, u, v, w, t,
-                max_iterations if last else N_ANNEALING_ITERATIONS, tolerance if last else 0.0,
-            )  # fmt: skip
+                fixed[0], kind.type(1 / level), fixed[1], fixed[2], F, H, plan, *buffers, *steps
+            )
             n_iterations[batch] += done
-            f[batch] = F * level + x_norms
-            g[batch] = H * level + y_norms
+            potential = F * level + x_norms
+        f[batch, i], g[batch, j] = epsilon * potential, epsilon * (H + y_norms)
+        f[batch, ~i] = _extend(x[batch, ~i], y[batch], b[batch], g[batch], epsilon)
+        g[batch, ~j] = _extend(y[batch, ~j], x[batch], a[batch], f[batch], epsilon)
     return Potentials(f, g, error, n_iterations)
 
 
 def itself(x: Array, a: Array, epsilon: float, tolerance: float, max_iterations: int) -> Potentials:
     """Averaged symmetric scalings."""
-    n_batches, n = len(x), x.shape[1]
-    f = np.empty((n_batches, n))
-    error, n_iterations = np.empty(n_batches), np.zeros(n_batches, dtype=np.int64)
-    for batch in range(n_batches):
-        similarity, norms, _, largest = _similarity(x[batch], x[batch], epsilon, tolerance)
-        kind = similarity.dtype
-        weights = a[batch].astype(kind)
-        plan = np.empty_like(similarity)
-        F, u, w, t = (np.empty(n, kind) for _ in range(4))
-        f[batch] = 0
-        for level in annealed_epsilons(largest, epsilon):
-            s = kind.type(1 / level)
-            F[:] = (f[batch] - norms) * s
-            last = level == epsilon
-            done, error[batch] = _loops.balance_self(
-                similarity, s, weights, F, plan, u, w, t,
-                max_iterations if last else N_ANNEALING_ITERATIONS, tolerance if last else 0.0,
-            )  # fmt: skip
+    f = np.zeros_like(a)
+    error, n_iterations = np.empty(len(x)), np.zeros(len(x), dtype=np.int64)
+    for batch in range(len(x)):
+        i = a[batch] > _SMALLEST_WEIGHT
+        similarity, norms, _, largest = _similarity(x[batch, i], x[batch, i], epsilon)
+        kind = _precision(norms, norms, largest, tolerance)
+        fixed = similarity.astype(kind), a[batch, i].astype(kind)
+        plan = np.empty_like(fixed[0])
+        F, *buffers = (np.empty(i.sum(), kind) for _ in range(4))
+        potential = np.zeros(i.sum())
+        for level in annealed_epsilons(largest, 1.0):
+            F[:] = (potential - norms) / level
+            steps = _effort(level, tolerance, max_iterations)
+            done, error[batch] = _loops.balance_self(fixed[0], kind.type(1 / level), fixed[1], F, plan, *buffers, *steps)
             n_iterations[batch] += done
-            f[batch] = F * level + norms
+            potential = F * level + norms
+        f[batch, i] = epsilon * potential
+        f[batch, ~i] = _extend(x[batch, ~i], x[batch], a[batch], f[batch], epsilon)
     return Potentials(f, f, error, n_iterations)
 
 
 def project(x: Array, y: Array, b: Array, g: Array, epsilon: float) -> Array:
-    """Row-normalised plan times the target points, the largest score of each row shifted to zero."""
+    """Row-normalised plan times the target points, by one matrix product each way."""
     projected = np.empty_like(x)
     for batch in range(len(x)):
-        similarity, _, y_norms, _ = _similarity(x[batch], y[batch], epsilon, 0.0)
-        scores = (similarity + (g[batch] - y_norms).astype(similarity.dtype)) / similarity.dtype.type(epsilon)
-        scores -= scores.max(axis=1, keepdims=True)
-        plan = np.exp(scores) * b[batch].astype(similarity.dtype)
-        projected[batch] = plan @ y[batch] / plan.sum(axis=1, dtype=np.float64)[:, None]
+        similarity, _, y_norms, _ = _similarity(x[batch], y[batch], epsilon)
+        plan: Array = softmax(similarity + (g[batch] / epsilon - y_norms + log_of(b[batch])), axis=1)
+        projected[batch] = plan @ y[batch]
     return projected
 
 
-def _similarity(x: Array, y: Array, epsilon: float, tolerance: float) -> tuple[Any, Array, Array, float]:
-    """``x·y`` after centring, the half squared norms that make it a cost, and the largest cost.
+class _Similarity(NamedTuple):
+    """In units of ε: ``x·y`` after centring, the half squared norms that make it a cost, and the largest cost."""
 
-    float32 resolves exponents of size E to E·6e-8; where that is coarser than the marginal error asked for (or than 1e-4,
-    when none is asked), the same loops run in float64.
-    """
+    products: Array
+    x_norms: Array
+    y_norms: Array
+    largest: float
+
+
+def _similarity(x: Array, y: Array, epsilon: float) -> _Similarity:
     centre = (x.mean(axis=0) + y.mean(axis=0)) / 2
-    x, y = x - centre, y - centre
+    x, y = (x - centre) / np.sqrt(epsilon), (y - centre) / np.sqrt(epsilon)
     x_norms, y_norms = _half_squared_norms(x), _half_squared_norms(y)
-    similarity = x @ y.T
-    largest = float(max(0.0, (x_norms[:, None] + y_norms[None, :] - similarity).max(initial=0.0)))
-    exponent = 2 * float(max(x_norms.max(initial=0.0), y_norms.max(initial=0.0))) / epsilon
-    kind: Any = np.float32 if exponent * 2.0**-23 < min(tolerance or 1e-4, 1e-4) else np.float64
-    return similarity.astype(kind), x_norms, y_norms, largest
+    products = x @ y.T
+    largest = float(max(0.0, (x_norms[:, None] + y_norms[None, :] - products).max(initial=0.0)))
+    return _Similarity(products, x_norms, y_norms, largest)
+
+
+def _precision(x_norms: Array, y_norms: Array, largest: float, tolerance: float) -> np.dtype[Any]:
+    """float32 where it is enough: it resolves marginals to 1e-6 and exponents of size E to E·1e-7.
+
+    When ε exceeds all costs the divergence is a small difference of potentials of size ε, which float32 would lose.
+    """
+    exponent = 2 * max(x_norms.max(initial=0.0), y_norms.max(initial=0.0))
+    enough = tolerance >= 1e-6 and exponent * 2.0**-23 < min(tolerance, 1e-4) and largest >= 1
+    return np.dtype(np.float32 if enough else np.float64)
+
+
+def _effort(level: float, tolerance: float, max_iterations: int) -> tuple[int, float]:
+    """Iterations and tolerance at one level of annealing; only the last, level 1, is meant to converge."""
+    return (max_iterations, tolerance) if level == 1.0 else (N_ANNEALING_ITERATIONS, 0.0)
+
+
+def _extend(x: Array, y: Array, b: Array, g: Array, epsilon: float) -> Array:
+    """The potential at points without weight."""
+    if len(x) == 0:
+        return np.empty(0)
+    extended: Array = softmin(half_squared_distances(x, y)[None], g[None], log_of(b)[None], epsilon)[0]
+    return extended
 
 
 def _half_squared_norms(points: Array) -> NDArray[np.float64]:
