@@ -123,7 +123,7 @@ def measure_scale() -> dict:
 
 
 MEMORY = """
-import json, resource, sys, time
+import json, pathlib, sys, time
 sys.path.insert(0, {here!r})
 from run import long_table
 from otimpute import SinkhornImputer
@@ -131,7 +131,9 @@ X = long_table(1_000_000)
 begun = time.perf_counter()
 imputer = SinkhornImputer(random_state=0)
 imputer.fit_transform(X)
-peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
+# The kernel's high-water mark of this process alone (getrusage would inherit the parent's); Linux only.
+status = pathlib.Path("/proc/self/status").read_text()
+peak = 1024 * int(status.partition("VmHWM:")[2].split()[0])
 print(json.dumps({{"seconds": time.perf_counter() - begun, "peak_bytes": peak, "table_bytes": X.nbytes,
                    "steps": imputer.n_steps_, "converged": imputer.converged_}}))
 """
