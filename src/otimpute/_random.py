@@ -16,12 +16,12 @@ def seed_from(random_state: Any) -> int:
     True
     """
     if random_state is None:
-        return int(np.random.SeedSequence().generate_state(1, np.uint64)[0] >> 1)
+        return int(np.random.SeedSequence().generate_state(1, np.uint64)[0]) >> 1
     if isinstance(random_state, (np.random.Generator, np.random.RandomState)):
         draw = random_state.integers if isinstance(random_state, np.random.Generator) else random_state.randint
         return int(draw(0, 2**31 - 1))
     if isinstance(random_state, (int, np.integer)) and not isinstance(random_state, bool) and random_state >= 0:
-        return int(np.random.SeedSequence(int(random_state)).generate_state(1, np.uint64)[0] >> 1)
+        return int(np.random.SeedSequence(int(random_state)).generate_state(1, np.uint64)[0]) >> 1
     raise ValueError(
         f"random_state must be None, a whole number >= 0, a numpy Generator or a RandomState, got {random_state!r}"
     )
