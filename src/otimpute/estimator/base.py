@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from abc import ABC, abstractmethod
 from numbers import Real
 from typing import Any, Self
@@ -15,6 +14,7 @@ from sklearn.utils._set_output import _get_output_config
 from sklearn.utils.validation import _check_feature_names_in, check_is_fitted, validate_data
 
 from .._checks import check_choice, check_flag
+from .._warn import warn_user
 from ..exceptions import EmptyColumnWarning
 from ..table import Table, as_frame, read_array, read_frame
 
@@ -80,17 +80,23 @@ class BaseImputer(TransformerMixin, BaseEstimator, ABC):  # type: ignore[misc]
         check_flag("add_indicator", self.add_indicator)
         check_flag("keep_empty_features", self.keep_empty_features)
         self._check_parameters()
+        self._is_fitted = False  # a fit that fails must not leave half of a new state beside half of an old one
         table = self._read(X, reset=True)
         self._empty: NDArray[np.bool_] = np.asarray(table.missing.all(axis=0))
         self._kept: NDArray[np.bool_] = np.asarray(~self._empty | bool(self.keep_empty_features))
         self.indicator_columns_ = np.flatnonzero(table.missing.any(axis=0)) if self.add_indicator else np.arange(0)
         self._warn_of_empty_columns()
+        self._check_indicator_names()
         present = ~self._empty
         everything = present.all()
         values = table.values if everything else table.values[:, present]
         missing = table.missing if everything else table.missing[:, present]
         filled = self._fit_cells(values, missing)
+        self._is_fitted = True
         return table, self._with_empty_columns(table, filled)
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return getattr(self, "_is_fitted", False)
 
     def _warn_of_empty_columns(self) -> None:
         if not self._empty.any():
@@ -100,11 +106,17 @@ class BaseImputer(TransformerMixin, BaseEstimator, ABC):  # type: ignore[misc]
         listed = ", ".join(str(name) for name in names[:10]) + more
         fate = "filled with 0" if self.keep_empty_features else "dropped"
         other = "False to drop them" if self.keep_empty_features else "True to keep them as 0"
-        warnings.warn(
-            f"no observed value in columns {listed}: they are {fate}; set keep_empty_features={other}",
-            EmptyColumnWarning,
-            stacklevel=4,
+        warn_user(
+            f"no observed value in columns {listed}: they are {fate}; set keep_empty_features={other}", EmptyColumnWarning
         )
+
+    def _check_indicator_names(self) -> None:
+        names = [str(name) for name in getattr(self, "feature_names_in_", [])]
+        taken = {f"missingindicator_{names[k]}" for k in self.indicator_columns_ if names} & set(names)
+        if taken:
+            raise ValueError(
+                f"add_indicator=True would add a column {sorted(taken)[0]!r}, which X already has; rename it or drop the indicator"
+            )
 
     def _with_empty_columns(self, table: Table, filled: Cells) -> Cells:
         """Put 0 in the holes of columns without a value in training among the ``filled`` ones of the others."""
@@ -115,9 +127,13 @@ class BaseImputer(TransformerMixin, BaseEstimator, ABC):  # type: ignore[misc]
         return cells
 
     def _read(self, X: Any, *, reset: bool) -> Table:
+        if isinstance(X, np.ma.MaskedArray):
+            raise TypeError("X is a masked array, whose mask would be lost; pass X.astype(float).filled(np.nan)")
         frame = as_frame(X)
         if frame is None:
             array = validate_data(self, X, reset=reset, dtype="numeric", ensure_all_finite="allow-nan")
+            if array.dtype.kind == "O":  # lists with None
+                array = array.astype(np.float64)
             return read_array(array, self._missing_values())
         for axis, what in ((0, "row"), (1, "column")):
             if frame.shape[axis] == 0:
@@ -125,13 +141,13 @@ class BaseImputer(TransformerMixin, BaseEstimator, ABC):  # type: ignore[misc]
         validate_data(self, X, reset=reset, skip_check_array=True)
         return read_frame(frame, self._missing_values())
 
-    def _missing_values(self) -> float:
+    def _missing_values(self) -> Any:
         value = self.missing_values
         if value is None:
             return float("nan")
         if isinstance(value, bool) or not isinstance(value, Real):
             raise TypeError(f"missing_values must be a number or NaN, got {value!r}")
-        return float(value)
+        return value
 
     def _assemble(self, table: Table, filled: Cells) -> Any:
         completed = table.complete(filled, self._kept, self.integers, self.indicator_columns_)

@@ -8,6 +8,7 @@ The conditional mean of a row's missing part M given its observed part O comes f
 from __future__ import annotations
 
 import math
+import time
 from dataclasses import dataclass
 
 import numpy as np
@@ -43,12 +44,13 @@ def fit_gaussian(
     prior_rows: float = 1.0,
     tolerance: float = 1e-3,
     max_iterations: int = 50,
+    deadline: float = math.inf,
 ) -> GaussianModel:
     """Fit mean and covariance of standardised columns with holes; entries under ``missing`` are ignored.
 
     ``prior_rows`` imaginary rows with independent columns are added: they keep the covariance invertible when columns are
     collinear, constant, or more than the rows. Stops when no filled-in value moves by more than ``tolerance`` (root mean
-    square, in standard deviations).
+    square, in standard deviations), after ``max_iterations``, or when ``time.perf_counter()`` passes ``deadline``.
 
     >>> values = np.array([[0.0, 0.0], [1.0, 1.0], [2.0, np.nan], [-1.0, -1.0], [-2.0, -2.0]])
     >>> model = fit_gaussian(values, np.isnan(values), prior_rows=0.01)
@@ -79,6 +81,8 @@ def fit_gaussian(
             converged = True
             break
         previous = current
+        if time.perf_counter() >= deadline:
+            break
     return GaussianModel(mean, covariance, iteration, converged)
 
 

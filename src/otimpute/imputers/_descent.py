@@ -9,7 +9,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 from ..estimator import Callback, FitProgress
 from ..exceptions import DivergedError
 from ._steps import (
+    LAST_STEP,
     PLACE,
     Cells,
     Geometry,
@@ -45,7 +46,7 @@ class Schedule:
     step_decay: float
     tail_average: float
     tolerance: float
-    max_seconds: float
+    deadline: float  # in terms of time.perf_counter()
 
     def rates(self, first: int, count: int) -> NDArray[np.float64]:
         """Step sizes, falling geometrically to ``step_decay`` of the first one."""
@@ -71,7 +72,15 @@ class Outcome:
     n_steps: int
     stop_reason: str
     converged: bool
-    history: dict[str, list[float]] = field(default_factory=dict)
+    history: dict[str, list[float]]
+
+
+def empty_history(validates: bool) -> dict[str, list[float]]:
+    """What a fit records of every window."""
+    names = ["step", "learning_rate", "loss", "marginal_error", "movement"]
+    if validates:
+        names += ["validation_mae", "validation_rmse"]
+    return {name: [] for name in names}
 
 
 def make_cells(values: NDArray[np.float32], missing: NDArray[np.bool_]) -> Cells:
@@ -161,10 +170,9 @@ def descend(
     kind, n_cells = cells.values.dtype, len(cells.column)
     window_mean, previous = np.empty(n_cells, kind), np.empty(n_cells, kind)
     tail, tail_steps = np.zeros(n_cells, kind), 0
-    names = ["step", "learning_rate", "loss", "marginal_error", "movement"]
-    if score is not None:
-        names += ["validation_mae", "validation_rmse"]
-    history: dict[str, list[float]] = {name: [] for name in names}
+    history = empty_history(score is not None)
+    # In a window too short to draw most rows, values stand still because nobody asked them: that is not settling.
+    can_settle = schedule.tolerance > 0 and 2 * batch_size * n_pairs * schedule.window >= len(cells.values)
     begun = time.perf_counter()
     step, window_start, block = 0, 0, 8
     reason, converged = "max_steps", False
@@ -178,8 +186,8 @@ def descend(
         movement = float("nan") if first else float(np.sqrt(np.mean(np.square(window_mean - previous))))
         history["step"].append(step)
         history["learning_rate"].append(float(schedule.rates(step - 1, 1)[0]))
-        history["loss"].append(float(np.concatenate(losses).mean()))
-        history["marginal_error"].append(float(np.concatenate(errors).mean()))
+        history["loss"].append(float(np.mean(np.concatenate(losses))) if losses else float("nan"))
+        history["marginal_error"].append(float(np.mean(np.concatenate(errors))) if errors else float("nan"))
         history["movement"].append(movement)
         if score is not None:
             mae, rmse = score(window_mean)
@@ -210,14 +218,11 @@ def descend(
             losses.append(found[0])
             errors.append(found[1])
             if not np.isfinite(found[0]).all():
-                raise DivergedError(
-                    f"the divergence became infinite or NaN at step {step}; raise epsilon, lower learning_rate, "
-                    "or leave scale=True so that columns of very different size are comparable"
-                )
+                raise _diverged(step)
             if step == window_end:
                 movement = finish_window()
-                converged = bool(movement <= schedule.tolerance)
-                if converged and schedule.tolerance > 0:
+                converged = can_settle and movement <= schedule.tolerance
+                if converged:
                     reason = "tol"
                     break
             seconds = time.perf_counter() - begun
@@ -226,11 +231,13 @@ def descend(
             if any(answers):
                 reason = "callback"
                 break
-            if seconds >= schedule.max_seconds:
+            if time.perf_counter() >= schedule.deadline:
                 reason = "max_seconds"
                 break
     except KeyboardInterrupt:
         reason = "interrupted"
+        # The signal may come after a block was computed and before it was counted: the rows know which step was the last.
+        step = max(step, int(cells.rows[:-1, LAST_STEP].max()) + 1)
     finally:
         stepper.close()
     if step > window_start:
@@ -242,4 +249,13 @@ def descend(
     else:
         result = window_mean
         read_cells(cells, result)
+    if not np.isfinite(result).all():
+        raise _diverged(step)
     return Outcome(result, step, reason, converged, history)
+
+
+def _diverged(step: int) -> DivergedError:
+    return DivergedError(
+        f"numbers became infinite or NaN at step {step}; raise epsilon, lower learning_rate, "
+        "or leave scale=True so that columns of very different size are comparable"
+    )

@@ -12,19 +12,32 @@ _SHRINKAGE = 0.2
 _PRIOR_ROWS = 3.0
 _MOST_ROWS = 20_000
 _MOST_ITERATIONS = 50
+_MOST_OPERATIONS = 3e9  # a few seconds
 
 # Above this many columns a d × d metric costs more than it brings; `metric="auto"` is Euclidean there.
 MOST_COLUMNS = 300
 
 
-def fit_model(values: NDArray[np.float32], missing: NDArray[np.bool_], rng: np.random.Generator) -> GaussianModel:
-    """Gaussian model of a standardised table, from a sample of its rows when it is long."""
-    if len(values) > _MOST_ROWS:
-        rows = np.sort(rng.choice(len(values), _MOST_ROWS, replace=False))
+def fit_model(
+    values: NDArray[np.float32], missing: NDArray[np.bool_], rng: np.random.Generator, deadline: float
+) -> GaussianModel:
+    """Gaussian model of a standardised table, from a sample of its rows when it is long.
+
+    An iteration costs about holes³ a row. Where that adds up, fewer rows (but two per column) and fewer iterations are taken.
+    """
+    row_cost = max(1.0, float(missing.sum(axis=1).mean()) ** 3)
+    most_rows = int(np.clip(_MOST_OPERATIONS / (_MOST_ITERATIONS * row_cost), 2 * values.shape[1], _MOST_ROWS))
+    if len(values) > most_rows:
+        rows = np.sort(rng.choice(len(values), most_rows, replace=False))
         values, missing = values[rows], missing[rows]
-    # Wide tables need a stronger prior: with more columns than rows nothing else keeps the covariance well conditioned.
+    max_iterations = int(np.clip(_MOST_OPERATIONS / (len(values) * row_cost), 10, _MOST_ITERATIONS))
     return fit_gaussian(
-        values.astype(np.float64), missing, prior_rows=_PRIOR_ROWS, tolerance=1e-3, max_iterations=_MOST_ITERATIONS
+        values.astype(np.float64),
+        missing,
+        prior_rows=_PRIOR_ROWS,
+        tolerance=1e-3,
+        max_iterations=max_iterations,
+        deadline=deadline,
     )
 
 

@@ -33,14 +33,14 @@ class Reference:
     points: NDArray[np.float32]  # [d, R], coordinate by coordinate
     slope: NDArray[np.float32]  # [d, R]: Λ y / ε
     offset: NDArray[np.float32]  # [R]: (g − ½ yᵀΛy) / ε
-    precision: NDArray[np.float64]  # [d, d]: Λ
+    precision: NDArray[np.float64]  # [d, d]: Λ, or [0, 0] for the identity
 
     @classmethod
     def build(
         cls, points: NDArray[np.float64], precision: NDArray[np.float64], g: NDArray[np.float64], epsilon: float
     ) -> Reference:
-        """From completed rows ``[R, d]``, the metric Λ and the rows' potentials."""
-        slope = points @ precision
+        """From completed rows ``[R, d]``, the metric Λ (or [0, 0] for the identity) and the rows' potentials."""
+        slope = points @ precision if precision.size else points
         offset = g - np.einsum("rd,rd->r", points, slope) / 2
         by_column = [np.ascontiguousarray(part.T, dtype=np.float32) for part in (points, slope / epsilon)]
         return cls(by_column[0], by_column[1], (offset / epsilon).astype(np.float32), precision)
@@ -70,7 +70,8 @@ def _settle_rows(values, missing, points, slope, offset, precision):  # type: ig
     target = np.empty(d)
     row = np.empty(d)
     right = np.empty(d)
-    factor = np.empty((d, d))
+    whitened = precision.shape[0] > 0
+    factor = np.empty(precision.shape)
     for i in range(values.shape[0]):
         n_holes = 0
         for j in range(n_points):
@@ -86,7 +87,8 @@ def _settle_rows(values, missing, points, slope, offset, precision):  # type: ig
                     base[j] += x * slope[k, j]
         if n_holes == 0:
             continue
-        factor_block(precision, holes, n_holes, factor)
+        if whitened:
+            factor_block(precision, holes, n_holes, factor)
         for _ in range(_MAX_ITERATIONS):
             for j in range(n_points):
                 score[j] = base[j]
@@ -106,7 +108,11 @@ def _settle_rows(values, missing, points, slope, offset, precision):  # type: ig
                 for j in range(n_points):
                     projected += score[j] * points[k, j]
                 target[k] = projected / total
-            fill_row(row, holes, n_holes, target, precision, factor, right)
+            if whitened:
+                fill_row(row, holes, n_holes, target, precision, factor, right)
+            else:
+                for r in range(n_holes):
+                    row[holes[r]] = target[holes[r]]
             moved = 0.0
             for r in range(n_holes):
                 moved = max(moved, abs(row[holes[r]] - values[i, holes[r]]))

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..table import Standardiser
+from ..table import Standardiser, as_frame, read_frame
 
 # Rows handled at a time where a temporary in float64 is needed: keeps memory near the size of the table itself.
 CHUNK = 65_536
@@ -76,12 +76,13 @@ class WorkingColumns:
             done += len(column)
         return entries
 
-    def start_from(self, table: Any, free: NDArray[np.bool_], present: NDArray[np.bool_]) -> NDArray[np.float64]:
+    def start_from(self, table: Any, holes: NDArray[np.bool_], present: NDArray[np.bool_]) -> NDArray[np.float64]:
         """A user's starting table in the units of the working copy; ``present`` are the columns that had a value."""
-        start = np.asarray(table, dtype=np.float64)
-        if start.shape != (len(free), len(present)):
-            raise ValueError(f"initial must be a table of shape {(len(free), len(present))}, got {start.shape}")
+        frame = as_frame(table)
+        start = np.asarray(table, dtype=np.float64) if frame is None else read_frame(frame, np.nan).values
+        if start.shape != (len(holes), len(present)):
+            raise ValueError(f"initial must be a table of shape {(len(holes), len(present))}, got {start.shape}")
         start = self.scaler.apply(start[:, present], self.varying)
-        if not np.isfinite(start[free]).all():
+        if not np.isfinite(start[holes]).all():
             raise ValueError("initial must be finite wherever a value is missing")
         return start

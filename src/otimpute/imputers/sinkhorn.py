@@ -2,22 +2,22 @@
 
 from __future__ import annotations
 
-import warnings
+import time
 from typing import Any, ClassVar, Self
 
 import numpy as np
-from joblib import effective_n_jobs
 from numpy.typing import NDArray
-from threadpoolctl import threadpool_limits
 
 from .._checks import check_choice, check_count, check_flag, check_real
 from .._random import generator, seed_from
+from .._threads import n_threads, single_blas_thread
+from .._warn import warn_user
 from ..estimator import BaseImputer, check_callbacks, hide_cells, progress_bar, score_cells
 from ..exceptions import FitStoppedWarning
 from ..transport import EPSILON_RULES, epsilon_from_rule
 from ..transport.kernels.select import select_kernel
-from ._descent import Outcome, Schedule, descend, make_cells
-from ._initial_fill import fill_start
+from ._descent import Outcome, Schedule, descend, empty_history, make_cells
+from ._initial_fill import fill_from_model
 from ._metric import MOST_COLUMNS, fit_model, metric_of
 from ._new_rows import Reference
 from ._steps import Geometry, Plan, write_cells
@@ -73,16 +73,17 @@ class SinkhornImputer(BaseImputer):
         Draw the first batch from complete rows and the second from incomplete ones. Legitimate when holes are completely
         at random and enough rows are complete.
     scale : bool, default=True
-        Standardise columns inside. Switch off only for columns that are already comparable.
+        Standardise columns inside. Switch off only for columns that already have about unit spread: ``noise``,
+        ``learning_rate`` and ``tol`` are then in the table's own units.
     tol : float, default=1e-2
         Stop when the mean imputed value moves by less than this (root mean square, in standard deviations) from one
         twentieth of the steps to the next; 0 never stops early.
     validation_fraction : float in [0, 1), default=0.0
         Share of the observed values hidden from the fit to score it; the scores are in ``history_``.
     reference_size : int, default=2000
-        Completed training rows kept to impute new rows. A fitted imputer contains these rows.
+        Completed training rows kept to impute new rows; memory grows with its square. A fitted imputer contains these rows.
     max_seconds : float or None, default=None
-        Stop the descent after this time and use what was reached.
+        Stop after about this time and use what was reached.
     n_jobs : int or None, default=None
         Threads for the pairs of a step and for new rows; -1 uses all cores. The result does not depend on it.
     random_state : int, Generator, RandomState or None, default=None
@@ -251,24 +252,22 @@ class SinkhornImputer(BaseImputer):
         check_callbacks(self.callbacks)
 
     def _fit_cells(self, values: NDArray[np.floating], missing: NDArray[np.bool_]) -> NDArray[np.float64]:
+        deadline = time.perf_counter() + (np.inf if self.max_seconds is None else float(self.max_seconds))
         seed = seed_from(self.random_state)
-        # One BLAS thread: sums in another order would make the result depend on the number of cores.
-        with threadpool_limits(1, user_api="blas"):
+        with single_blas_thread():
             self._columns = WorkingColumns.fit(values, missing, rescale=self.scale)
             holes = self._columns.holes(missing)
             work = self._columns.copy_of(values, holes)
-            hidden = hide_cells(holes, self.validation_fraction, generator(seed, "validation"))
-            outcome = self._descend(work, holes, hidden, seed)
-            self._keep_reference(work, seed)
+            outcome = self._descend(work, holes, seed, deadline)
+            self._reference = self._build_reference(work, seed)
         self.n_steps_ = outcome.n_steps
         self.stop_reason_ = outcome.stop_reason
         self.converged_ = outcome.converged
         self.history_ = outcome.history
         if outcome.stop_reason == "interrupted":
-            warnings.warn(
+            warn_user(
                 f"interrupted after {outcome.n_steps} steps; the imputer holds what was reached and can be used",
                 FitStoppedWarning,
-                stacklevel=4,
             )
         return self._columns.read_holes(work, missing)
 
@@ -279,51 +278,40 @@ class SinkhornImputer(BaseImputer):
             holes = self._columns.holes(missing[chunk])
             work = self._columns.copy_of(values[chunk], holes)
             if self._reference is not None:
-                self._reference.impute(work, holes, effective_n_jobs(self.n_jobs))
+                self._reference.impute(work, holes, n_threads(self.n_jobs))
             parts.append(self._columns.read_holes(work, missing[chunk]))
         return np.concatenate(parts)
 
-    def _descend(self, work: NDArray[np.float32], holes: NDArray[np.bool_], hidden: NDArray[np.bool_], seed: int) -> Outcome:
-        """Fill ``work`` in place: model, start, metric, ε, then Algorithm 1."""
+    def _descend(self, work: NDArray[np.float32], holes: NDArray[np.bool_], seed: int, deadline: float) -> Outcome:
+        """Fill ``work`` in place: hidden cells, model, start, metric, ε, then Algorithm 1."""
         d = len(self._columns)
+        # One-sided batches need complete rows: cells are then hidden in rows that are incomplete anyway.
+        spared = ~holes.any(axis=1, keepdims=True) if self.one_sided else np.zeros((1, 1), dtype=bool)
+        hidden = hide_cells(holes | spared, self.validation_fraction, generator(seed, "validation"))
         truth = work[:, :d][hidden].astype(np.float64)
-        free = holes | hidden if self.validation_fraction > 0 else holes
+        free = holes | hidden if len(truth) else holes
         work[:, :d][hidden] = 0
-        self.metric_ = self.metric
-        if self.metric == "auto":
-            self.metric_ = "covariance" if d <= MOST_COLUMNS and self.imputed_weight == 1 else "euclidean"
-        initial = self.initial
-        if isinstance(initial, str) and initial == "auto":
-            initial = "em" if self.metric_ == "covariance" else "mean"
-        starts_from_model = isinstance(initial, str) and initial == "em"
-        model = None
-        if d and (self.metric_ == "covariance" or starts_from_model):
-            model = fit_model(work[:, :d], free, generator(seed, "model"))
-        self._metric = metric_of(model.covariance) if model is not None and self.metric_ == "covariance" else np.eye(d)
-        own = None if isinstance(initial, str) else self._columns.start_from(initial, free, ~self._empty)
-        fill_start(work, free, model if starts_from_model else None, own)
+        self._choose_start_and_metric(work, holes, free, seed, deadline)
         self.epsilon_ = self._choose_epsilon(work[:, :d], seed)
+        x_rows, y_rows = self._pools(free)
+        self.batch_size_ = self._choose_batch_size(len(work), min(len(x_rows) or len(work), len(y_rows) or len(work)))
         n_cells = int(free.sum())
         if n_cells == 0:
-            self.batch_size_ = self._choose_batch_size(len(work))
-            return Outcome(np.empty(0), 0, "nothing missing", True, {})
+            return Outcome(np.empty(0), 0, "nothing missing", True, empty_history(self.validation_fraction > 0))
         noise = generator(seed, "noise").standard_normal(n_cells, dtype=np.float32)
         noise *= np.float32(self.noise)
         work[:, :d][free] += noise
         cells = make_cells(work, free)
-        x_rows, y_rows = self._pools(free)
-        smallest_pool = min(len(x_rows) or len(work), len(y_rows) or len(work))
-        self.batch_size_ = self._choose_batch_size(len(work), smallest_pool)
         is_hidden = hidden[free]
         with progress_bar("Sinkhorn imputation", self.verbose) as bar:
             outcome = descend(
                 cells,
                 self._geometry(work.shape[1]),
                 Plan(seed, x_rows, y_rows, _N_CROSS_ITERATIONS, _N_SELF_ITERATIONS),
-                self._schedule(len(work)),
+                self._schedule(len(work), deadline),
                 batch_size=self.batch_size_,
                 n_pairs=self.n_pairs,
-                n_jobs=effective_n_jobs(self.n_jobs),
+                n_jobs=n_threads(self.n_jobs),
                 score=(lambda mean: score_cells(truth, mean[is_hidden])) if self.validation_fraction > 0 else None,
                 callbacks=[*bar, *check_callbacks(self.callbacks)],
             )
@@ -331,16 +319,38 @@ class SinkhornImputer(BaseImputer):
         work[:, :d][hidden] = truth
         return outcome
 
+    def _choose_start_and_metric(
+        self, work: NDArray[np.float32], holes: NDArray[np.bool_], free: NDArray[np.bool_], seed: int, deadline: float
+    ) -> None:
+        """Set ``metric_`` and ``_metric`` (A, or [0, 0] for the identity) and write the start into the holes of ``work``."""
+        d = len(self._columns)
+        self.metric_ = self.metric
+        if self.metric == "auto":
+            self.metric_ = "covariance" if d <= MOST_COLUMNS and self.imputed_weight == 1 else "euclidean"
+        own = None if isinstance(self.initial, str) else self._columns.start_from(self.initial, holes, ~self._empty)
+        wants_model = own is None and (self.initial == "em" or (self.initial == "auto" and self.metric_ == "covariance"))
+        self._metric = np.zeros((0, 0))
+        if d and (self.metric_ == "covariance" or wants_model):
+            model = fit_model(work[:, :d], free, generator(seed, "model"), deadline)
+            if self.metric_ == "covariance":
+                self._metric = metric_of(model.covariance)
+            if wants_model:
+                fill_from_model(work, free, model)
+        if own is not None:
+            work[:, :d][holes] = own[holes]  # hidden cells start at the mean: their own value would be the answer
+
+    def _in_metric(self, points: NDArray[np.float64]) -> NDArray[np.float64]:
+        return points @ self._metric if self._metric.size else points
+
     def _choose_epsilon(self, table: NDArray[np.float32], seed: int) -> float:
         if not isinstance(self.epsilon, str):
             return float(self.epsilon)
         rng = generator(seed, "epsilon")
         if len(table) > 2 * _FEWEST_STEPS:
             table = table[rng.choice(len(table), 2 * _FEWEST_STEPS, replace=False)]
-        return epsilon_from_rule(table.astype(np.float64) @ self._metric, self.epsilon, rng)
+        return epsilon_from_rule(self._in_metric(table.astype(np.float64)), self.epsilon, rng)
 
-    def _choose_batch_size(self, n_rows: int, pool: int | None = None) -> int:
-        pool = n_rows if pool is None else pool
+    def _choose_batch_size(self, n_rows: int, pool: int) -> int:
         if self.batch_size == "auto":
             wanted = 128 if n_rows > 256 else 2 ** max(0, (n_rows // 2).bit_length() - 1)
             return min(wanted, pool)
@@ -355,6 +365,8 @@ class SinkhornImputer(BaseImputer):
         if not self.one_sided:
             return np.empty(0, np.int64), np.empty(0, np.int64)
         incomplete = free.any(axis=1)
+        if not incomplete.any():
+            return np.empty(0, np.int64), np.empty(0, np.int64)
         if incomplete.all():
             raise ValueError(
                 f"one_sided=True compares complete with incomplete rows, but none of the {len(free)} rows is complete; "
@@ -363,35 +375,30 @@ class SinkhornImputer(BaseImputer):
         return np.flatnonzero(~incomplete), np.flatnonzero(incomplete)
 
     def _geometry(self, width: int) -> Geometry:
-        metric = np.zeros((0, 0), np.float32)
-        precision = metric
-        if self.metric_ == "covariance":
-            d = len(self._metric)
-            metric, precision = (np.zeros((width, width), np.float32) for _ in range(2))
-            metric[:d, :d] = self._metric
-            precision[:d, :d] = self._metric @ self._metric
+        d = len(self._metric)
+        metric, precision = (np.zeros((width, width) if d else (0, 0), np.float32) for _ in range(2))
+        metric[:d, :d] = self._metric
+        precision[:d, :d] = self._metric @ self._metric
         return Geometry(metric, precision, 1 / self.epsilon_, float(self.imputed_weight), len(self._columns))
 
-    def _schedule(self, n_rows: int) -> Schedule:
+    def _schedule(self, n_rows: int, deadline: float = np.inf) -> Schedule:
         if self.max_steps == "auto":
             n_steps = max(_FEWEST_STEPS, -(-_VISITS * n_rows // (2 * self.batch_size_ * self.n_pairs)))
         else:
             n_steps = int(self.max_steps)
-        limit = np.inf if self.max_seconds is None else float(self.max_seconds)
-        return Schedule(n_steps, self.learning_rate, self.step_decay, self.tail_average, self.tol, limit)
+        return Schedule(n_steps, self.learning_rate, self.step_decay, self.tail_average, self.tol, deadline)
 
-    def _keep_reference(self, work: NDArray[np.float32], seed: int) -> None:
-        """Keep completed rows and their potentials, for rows to come."""
+    def _build_reference(self, work: NDArray[np.float32], seed: int) -> Reference | None:
+        """Completed rows and their potentials, for rows to come; None when no column varies."""
         d = len(self._columns)
-        self._reference = None
         if d == 0:
-            return
+            return None
         rows = np.arange(len(work))
         if len(work) > self.reference_size:
             rows = np.sort(generator(seed, "reference").choice(len(work), self.reference_size, replace=False))
         points = work[rows, :d].astype(np.float64)
-        weights = np.full((1, len(points)), 1 / len(points))
-        mapped = points @ self._metric
+        mapped = self._in_metric(points)
         epsilon = _NEW_ROW_SMOOTHING * epsilon_from_rule(mapped, "auto", generator(seed, "reference"))
+        weights = np.full((1, len(points)), 1 / len(points))
         potentials = select_kernel("cpu").itself(mapped[None], weights, epsilon, 1e-3, 200)
-        self._reference = Reference.build(points, self._metric @ self._metric, potentials.f[0], epsilon)
+        return Reference.build(points, self._metric @ self._metric, potentials.f[0], epsilon)

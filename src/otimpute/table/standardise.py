@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 FARTHEST = 50.0
+_FEWEST_FOR_OUTLIERS = 10  # of fewer values none can be called an outlier
 
 
 @dataclass(frozen=True)
@@ -79,6 +80,8 @@ def _near_one(column: NDArray[np.float64]) -> tuple[NDArray[np.float64], int]:
 
 
 def _pull_in(column: NDArray[np.float64]) -> NDArray[np.float64]:
+    if len(column) < _FEWEST_FOR_OUTLIERS:
+        return column
     low = np.quantile(column, 0.01, method="higher")
     high = np.quantile(column, 0.99, method="lower")
     reach = 3 * (high - low)

@@ -55,36 +55,34 @@ class Table:
         frame = self.source
         dense = np.empty(self.missing.shape)
         dense[self.missing] = filled
-        columns = []
+        changed = []
         for k, column in enumerate(frame.iter_columns()):
-            if not keep[k]:
-                continue
             rows = np.flatnonzero(self.missing[:, k])
-            if len(rows):
-                if not (column.dtype.is_numeric() or column.dtype == nw.Boolean) or (
-                    integers == "float" and not column.dtype.is_float()
-                ):
-                    column = column.cast(nw.Float64)
-                column = column.scatter(rows, _as_series(dense[rows, k], column))
-            columns.append(column)
+            if not keep[k] or not len(rows):
+                continue
+            if not _is_number(column.dtype):  # no value at all, so no type to keep either
+                changed.append(_like(frame, column.name, dense[:, k], nw.Float64()))
+                continue
+            if integers == "float" and not column.dtype.is_float():
+                column = column.cast(nw.Float64)
+            changed.append(column.scatter(rows, _as_series(dense[rows, k], column)))
         for k in indicators:
-            name = f"missingindicator_{frame.columns[k]}"
-            columns.append(_like(frame, name, self.missing[:, k], nw.Boolean()))
-        return frame.select(*columns)
+            changed.append(_like(frame, f"missingindicator_{frame.columns[k]}", self.missing[:, k], nw.Boolean()))
+        completed = frame.with_columns(*changed) if changed else frame.clone()
+        return completed.drop([name for k, name in enumerate(frame.columns) if not keep[k]])
 
 
-def read_array(array: NDArray[Any], missing_values: float) -> Table:
+def read_array(array: NDArray[Any], missing_values: Any) -> Table:
     """A table from a two-dimensional numeric array; NaN is always missing."""
     values = array if array.dtype.kind == "f" else array.astype(np.float64)
     missing = np.isnan(values)
-    if not np.isnan(missing_values):
-        missing |= array == missing_values
+    missing |= _marked(array, missing_values)
     return Table(array, values, missing)
 
 
-def read_frame(frame: nw.DataFrame[Any], missing_values: float) -> Table:
+def read_frame(frame: nw.DataFrame[Any], missing_values: Any) -> Table:
     """A table from a frame of numeric, integer and boolean columns; null and NaN are always missing."""
-    unfit = [column for column in frame.iter_columns() if not _is_number(column)]
+    unfit = [column for column in frame.iter_columns() if not _is_number(column.dtype) and not column.is_null().all()]
     if unfit:
         listed = ", ".join(f"{column.name!r} ({column.dtype})" for column in unfit[:5])
         more = f" and {len(unfit) - 5} more" if len(unfit) > 5 else ""
@@ -95,11 +93,15 @@ def read_frame(frame: nw.DataFrame[Any], missing_values: float) -> Table:
     values = np.empty(frame.shape, order="F")
     missing = np.empty(frame.shape, dtype=bool, order="F")
     for k, column in enumerate(frame.iter_columns()):
+        if not _is_number(column.dtype):
+            values[:, k], missing[:, k] = np.nan, True
+            continue
         absent = column.is_null().to_numpy()
         values[:, k] = column.cast(nw.Float64).to_numpy()
-        missing[:, k] = absent | np.isnan(values[:, k])
-        if not np.isnan(missing_values):
-            missing[:, k] |= values[:, k] == missing_values
+        # Compared in the column's own type: 2⁵³ + 1 and 2⁵³ are different integers but the same float.
+        native = column.fill_null(0) if column.dtype.is_integer() else column
+        own = native.to_numpy() if column.dtype != nw.Boolean else values[:, k]
+        missing[:, k] = absent | np.isnan(values[:, k]) | _marked(own, missing_values)
     infinite = [name for k, name in enumerate(frame.columns) if np.isinf(values[:, k]).any()]
     if infinite:
         raise ValueError(
@@ -124,11 +126,19 @@ def as_frame(X: Any) -> nw.DataFrame[Any] | None:
     return frame if isinstance(frame, nw.DataFrame) else None
 
 
-def _is_number(column: nw.Series[Any]) -> bool:
-    """Numbers, booleans, and columns without any value, whatever their declared kind."""
-    dtype = column.dtype
-    known = dtype.is_float() or dtype.is_integer() or dtype == nw.Boolean
-    return bool(known or column.is_null().all())
+def _is_number(dtype: Any) -> bool:
+    """Floats, integers that NumPy has too, and booleans."""
+    return bool(dtype.is_float() or dtype == nw.Boolean or (dtype.is_integer() and dtype not in (nw.Int128, nw.UInt128)))
+
+
+def _marked(values: NDArray[Any], marker: Any) -> NDArray[np.bool_]:
+    """Where ``values`` equal the number that marks missing ones, compared in their own type."""
+    if marker != marker:  # NaN marks nothing that is not found anyway
+        return np.zeros(values.shape, dtype=bool)
+    if values.dtype.kind == "f":
+        with np.errstate(over="ignore"):
+            return np.asarray(values == values.dtype.type(marker))
+    return np.asarray(values == int(marker)) if marker == int(marker) else np.zeros(values.shape, dtype=bool)
 
 
 def _as_series(values: NDArray[np.float64], column: nw.Series[Any]) -> nw.Series[Any]:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.spatial.distance import pdist
 
 
 def half_squared_distances(x: NDArray[np.float64], y: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -18,6 +19,16 @@ def half_squared_distances(x: NDArray[np.float64], y: NDArray[np.float64]) -> ND
     """
     difference = x[..., :, None, :] - y[..., None, :, :]
     squares: NDArray[np.float64] = np.einsum("...d,...d->...", difference, difference)
+    return 0.5 * squares
+
+
+def half_squared_pair_distances(points: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Cost between the pairs i < j of one cloud ``[N, D]``, as ``[N (N − 1) / 2]``.
+
+    >>> half_squared_pair_distances(np.array([[0.0], [1.0], [3.0]]))
+    array([0.5, 4.5, 2. ])
+    """
+    squares: NDArray[np.float64] = pdist(points, "sqeuclidean") if len(points) > 1 else np.empty(0)
     return 0.5 * squares
 
 

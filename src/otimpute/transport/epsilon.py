@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from .cost import half_squared_distances
+from .cost import half_squared_pair_distances
 
 # How much of the median cost; "auto" is ours, chosen in docs/studies/defaults.md, the others are the paper's readings.
 _SHARE = {"auto": 0.01, "cost": 0.05, "authors": 0.05, "distance": 0.05}
@@ -30,7 +30,7 @@ def epsilon_from_rule(points: NDArray[np.floating], rule: str, rng: np.random.Ge
         raise ValueError(f"epsilon must be a number > 0 or one of {', '.join(map(repr, EPSILON_RULES))}, got {rule!r}")
     if len(points) > _MOST_POINTS:
         points = points[rng.choice(len(points), _MOST_POINTS, replace=False)]
-    spacing = _pair_costs(np.asarray(points, dtype=np.float64))
+    spacing = half_squared_pair_distances(np.asarray(points, dtype=np.float64))
     if rule == "distance":
         spacing = np.sqrt(2 * spacing)
     typical = float(np.median(spacing)) if spacing.size else 0.0
@@ -40,13 +40,3 @@ def epsilon_from_rule(points: NDArray[np.floating], rule: str, rng: np.random.Ge
         return 1.0
     epsilon = _SHARE[rule] * typical
     return epsilon**2 if rule == "authors" else epsilon
-
-
-def _pair_costs(points: NDArray[np.float64]) -> NDArray[np.float64]:
-    """½‖x − y‖² over the pairs i < j, a block of rows at a time."""
-    parts = []
-    for i in range(0, len(points), 64):
-        block = half_squared_distances(points[i : i + 64], points)
-        row, column = np.nonzero(np.arange(len(points))[None, :] > np.arange(i, i + len(block))[:, None])
-        parts.append(block[row, column])
-    return np.concatenate(parts) if parts else np.empty(0)
