@@ -16,7 +16,7 @@ class EmptyColumnWarning(OtimputeWarning):
 
 
 class FitStoppedWarning(OtimputeWarning):
-    """A fit was stopped early by Ctrl-C; the imputer holds what was reached."""
+    """A fit was stopped early by Ctrl-C or ``max_seconds``; the imputer holds what was reached."""
 
 
 class DivergedError(RuntimeError):

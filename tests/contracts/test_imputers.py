@@ -137,6 +137,7 @@ def test_one_outlier_does_not_spoil_the_other_values_of_its_column(make: Make) -
         (normal(3, 2) + 1j, ValueError, "Complex"),
         (np.array([["a", "b"], ["c", "d"]]), ValueError, "numeric"),
         (scipy.sparse.csr_matrix(np.eye(3)), TypeError, "dense"),
+        (np.ma.masked_invalid([[1.0, np.nan], [2.0, 3.0]]), TypeError, "masked"),
         (pl.LazyFrame({"a": [1.0, None]}), TypeError, "collect"),
         (pl.DataFrame({"a": [1.0, np.inf], "b": [1.0, 2.0]}), ValueError, "infinity in columns 'a'"),
         (pd.DataFrame({"a": ["x", "y"], "b": [1.0, 2.0]}), TypeError, "'a' \\(String\\)"),
@@ -316,3 +317,65 @@ def test_imputers_work_in_pipelines(make: Make) -> None:
     X = normal(80, 3)
     model = make_pipeline(make(), LinearRegression()).fit(punch(X), X.sum(axis=1))
     assert model.score(X, X.sum(axis=1)) > 0.8
+
+
+def test_lists_with_none_are_tables(make: Make) -> None:
+    imputer = make()
+    rows = [[1.0, None], [2.0, 3.0], [3.0, 5.0], [None, 4.0]]
+    assert np.isfinite(imputer.fit_transform(rows)).all()
+    assert np.isfinite(imputer.transform([[1.5, None]])).all()
+
+
+def test_the_mark_of_missing_values_is_compared_in_the_columns_own_type(make: Make) -> None:
+    near = pd.DataFrame({"a": pd.array([2**53 + 1, 2**53, 5, 7] * 5, dtype="Int64"), "b": np.arange(20.0)})
+    imputed = make(missing_values=2**53).fit_transform(near)
+    assert imputed["a"][0] == 2**53 + 1
+    assert imputed["a"][1] != 2**53
+    single = np.array([[0.1, 1.0], [2.0, 3.0], [1.0, 0.1], [0.5, 2.0]], dtype=np.float32)
+    for table in (single, pd.DataFrame(single)):
+        assert not (np.asarray(make(missing_values=0.1).fit_transform(table)) == np.float32(0.1)).any()
+
+
+@pytest.mark.parametrize(
+    "column",
+    [
+        pd.Series(pd.NaT, index=range(6), dtype="datetime64[ns]"),
+        pd.Series([None] * 6, dtype=object),
+        pd.Series([None] * 6, dtype="string"),
+        pl.Series([None] * 6, dtype=pl.Date),
+        pl.Series([None] * 6, dtype=pl.Decimal(10, 2)),
+        pl.Series([None] * 6),
+    ],
+    ids=lambda column: f"{type(column).__module__.partition('.')[0]} {column.dtype}",
+)
+def test_columns_without_values_are_zero_whatever_their_declared_type(make: Make, column: Any) -> None:
+    numbers = [1.0, None, 3.0, 4.0, 5.0, 6.0]
+    frame = type(column)(numbers, dtype=float if isinstance(column, pd.Series) else pl.Float64)
+    frame = (
+        pd.DataFrame({"x": frame, "empty": column})
+        if isinstance(column, pd.Series)
+        else pl.DataFrame({"x": frame, "empty": column})
+    )
+    with pytest.warns(EmptyColumnWarning, match="empty"):
+        imputed = make().fit_transform(frame)
+    assert list(imputed["empty"]) == [0.0] * 6
+
+
+def test_a_frame_keeps_its_index_when_all_columns_are_dropped(make: Make) -> None:
+    frame = pd.DataFrame({"a": [np.nan] * 3, "b": [np.nan] * 3}, index=["x", "y", "z"])
+    with pytest.warns(EmptyColumnWarning):
+        imputed = make(keep_empty_features=False).fit_transform(frame)
+    assert imputed.shape == (3, 0)
+    assert list(imputed.index) == ["x", "y", "z"]
+
+
+def test_an_indicator_never_takes_the_name_of_a_column(make: Make) -> None:
+    frame = pd.DataFrame({"a": [1.0, np.nan, 3.0], "missingindicator_a": [1.0, 2.0, 3.0]})
+    with pytest.raises(ValueError, match="'missingindicator_a', which X already has"):
+        make(add_indicator=True).fit(frame)
+
+
+def test_warnings_point_at_the_callers_line(make: Make) -> None:
+    with pytest.warns(EmptyColumnWarning) as caught:
+        make().fit_transform([[1.0, np.nan], [2.0, np.nan]])
+    assert caught[0].filename == __file__

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 import os
+import pickle
 import signal
 import threading
 from typing import Any
@@ -11,10 +12,11 @@ from typing import Any
 import numpy as np
 import pytest
 from sklearn.datasets import load_breast_cancer, load_iris, load_wine
+from sklearn.exceptions import NotFittedError
 
 from otimpute import SinkhornImputer
 from otimpute.estimator import FitProgress
-from otimpute.exceptions import DivergedError, FitStoppedWarning
+from otimpute.exceptions import DivergedError, FitStoppedWarning, OtimputeWarning
 from otimpute.metrics import energy_distance, mae, rmse
 
 
@@ -133,7 +135,8 @@ def test_a_loose_tolerance_stops_early_and_says_converged() -> None:
 def test_steps_grow_with_the_table() -> None:
     X = np.random.default_rng(0).normal(size=(5000, 2))
     X[::3, 0] = np.nan
-    imputer = SinkhornImputer(random_state=0, max_seconds=1e-9).fit(X)
+    with pytest.warns(FitStoppedWarning, match="max_seconds"):
+        imputer = SinkhornImputer(random_state=0, max_seconds=1e-9).fit(X)
     assert imputer.stop_reason_ == "max_seconds"
     assert imputer._schedule(5000).n_steps == -(-100 * 5000 // 256)
     assert imputer._schedule(500).n_steps == 1000
@@ -171,7 +174,7 @@ def test_ctrl_c_leaves_a_usable_imputer_and_says_so() -> None:
     thread = threading.Thread(target=interrupt)
     thread.start()
     imputer = SinkhornImputer(random_state=0, max_steps=10_000_000, tol=0, callbacks=lambda _: begun.set())
-    with pytest.warns(FitStoppedWarning, match="interrupted after"):
+    with pytest.warns(FitStoppedWarning, match="stopped by Ctrl-C"):
         imputed = imputer.fit_transform(X_incomplete)
     thread.join()
     assert imputer.stop_reason_ == "interrupted"
@@ -215,7 +218,9 @@ def test_the_progress_bar_is_shown_only_on_request(capsys: pytest.CaptureFixture
     SinkhornImputer(max_steps=20, random_state=0).fit(X_incomplete)
     assert capsys.readouterr() == ("", "")
     SinkhornImputer(max_steps=20, random_state=0, verbose=1).fit(X_incomplete)
-    assert "Sinkhorn imputation" in capsys.readouterr().out
+    out, err = capsys.readouterr()
+    assert out == ""
+    assert "Sinkhorn imputation" in err
 
 
 @pytest.mark.parametrize(
@@ -267,3 +272,106 @@ def test_the_constructor_takes_keywords_only_and_every_one_is_documented() -> No
         SinkhornImputer(0.1)  # type: ignore[misc]
     names = inspect.signature(SinkhornImputer).parameters
     assert [name for name in names if f"\n    {name} : " not in SinkhornImputer.__doc__] == []
+
+
+def test_an_interrupt_that_comes_before_a_block_was_counted_loses_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    import otimpute.imputers._descent as descent
+
+    _, _, X_incomplete = whitened(load_breast_cancer)
+    take = descent._Stepper.take
+    calls = []
+
+    def interrupted(self: Any, first: int, rates: np.ndarray, window_start: int) -> Any:
+        found = take(self, first, rates, window_start)
+        calls.append(first + len(rates))
+        if len(calls) == 3:
+            raise KeyboardInterrupt
+        return found
+
+    monkeypatch.setattr(descent._Stepper, "take", interrupted)
+    monkeypatch.setattr(descent, "_interrupts", [])
+    imputer = SinkhornImputer(random_state=0, max_steps=100_000, initial="mean", tol=0)
+    with pytest.warns(FitStoppedWarning, match="Ctrl-C"):
+        imputed = imputer.fit_transform(X_incomplete)
+    assert imputer.n_steps_ == calls[-1]
+    monkeypatch.setattr(descent._Stepper, "take", take)
+    stopped = SinkhornImputer(
+        random_state=0, max_steps=100_000, initial="mean", tol=0, callbacks=lambda progress: progress.step >= calls[-1]
+    )
+    assert np.abs(imputed - stopped.fit_transform(X_incomplete)).max() < 0.5
+    # A second Ctrl-C right after the first is for the program around the fit.
+    monkeypatch.setattr(descent._Stepper, "take", interrupted)
+    calls.clear()
+    with pytest.raises(KeyboardInterrupt):
+        imputer.fit(X_incomplete)
+
+
+def test_a_fit_that_fails_leaves_no_half_fitted_imputer() -> None:
+    _, _, X_incomplete = whitened(load_iris)
+
+    def fail(_: FitProgress) -> None:
+        raise RuntimeError("from a callback")
+
+    imputer = SinkhornImputer(max_steps=20, random_state=0).fit(X_incomplete)
+    imputer.set_params(callbacks=[fail])
+    with pytest.raises(RuntimeError, match="from a callback"):
+        imputer.fit(100 * X_incomplete)
+    with pytest.raises(NotFittedError):
+        imputer.transform(X_incomplete)
+
+
+def test_hidden_cells_do_not_start_at_their_own_value() -> None:
+    X, _, X_incomplete = whitened(load_breast_cancer)
+    honest = SinkhornImputer(validation_fraction=0.1, max_steps=60, noise=0.0, metric="euclidean", random_state=0)
+    given = SinkhornImputer(validation_fraction=0.1, max_steps=60, noise=0.0, metric="euclidean", initial=X, random_state=0)
+    scores = [imputer.fit(X_incomplete).history_["validation_mae"][0] for imputer in (honest, given)]
+    assert scores[1] > 0.7 * scores[0]
+
+
+def test_validation_leaves_complete_rows_complete_for_one_sided_batches() -> None:
+    X, missing, _ = whitened(load_breast_cancer)
+    missing[:300] = False
+    imputer = SinkhornImputer(one_sided=True, validation_fraction=0.3, max_steps=60, random_state=0)
+    imputer.fit(np.where(missing, np.nan, X))
+    assert np.isfinite(imputer.history_["validation_mae"][-1])
+
+
+def test_too_few_values_to_validate_are_told() -> None:
+    with pytest.warns(OtimputeWarning, match="hides none"):
+        SinkhornImputer(validation_fraction=0.1, max_steps=5).fit([[1.0, 2.0], [np.nan, 3.0], [4.0, 5.0]])
+
+
+def test_values_that_were_hardly_ever_drawn_do_not_count_as_settled() -> None:
+    X = np.random.default_rng(0).normal(size=(20_000, 3))
+    X[::3, 1] = np.nan
+    imputer = SinkhornImputer(metric="euclidean", max_steps=200, random_state=0).fit(X)
+    assert not imputer.converged_
+    assert imputer.n_steps_ == 200
+
+
+def test_overlapping_fits_leave_the_threads_of_blas_as_they_were() -> None:
+    from threadpoolctl import threadpool_info
+
+    def n_blas_threads() -> list[int]:
+        return [pool["num_threads"] for pool in threadpool_info() if pool["user_api"] == "blas"]
+
+    _, _, X_incomplete = whitened(load_breast_cancer)
+    before = n_blas_threads()
+    threads = [
+        threading.Thread(target=SinkhornImputer(max_steps=100 * k, random_state=k, tol=0).fit, args=(X_incomplete,))
+        for k in (1, 4, 2)
+    ]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert n_blas_threads() == before
+
+
+def test_very_wide_tables_take_the_euclidean_metric_and_little_memory() -> None:
+    X = np.random.default_rng(0).normal(size=(20, 1000))
+    X[::4, ::3] = np.nan
+    imputer = SinkhornImputer(max_steps=5, random_state=0).fit(X)
+    assert imputer.metric_ == "euclidean"
+    assert len(pickle.dumps(imputer)) < 20 * X.nbytes
+    assert np.isfinite(imputer.transform(X)).all()

@@ -59,3 +59,9 @@ def test_without_rescaling_columns_are_only_centred() -> None:
     X = np.array([[1.0, 10.0], [3.0, 30.0]])
     z = Standardiser.fit(X, np.zeros(X.shape, dtype=bool), rescale=False).apply(X)
     np.testing.assert_array_equal(z, [[-1.0, -10.0], [1.0, 10.0]])
+
+
+def test_of_a_handful_of_values_none_is_an_outlier() -> None:
+    X = np.array([[0.0], [10.0], [10.001], [20.0]])
+    scaler = Standardiser.fit(X, np.zeros(X.shape, dtype=bool))
+    assert np.ldexp(scaler.spread[0], scaler.exponent[0]) == np.std(X)

@@ -115,7 +115,7 @@ class BaseImputer(TransformerMixin, BaseEstimator, ABC):  # type: ignore[misc]
         taken = {f"missingindicator_{names[k]}" for k in self.indicator_columns_ if names} & set(names)
         if taken:
             raise ValueError(
-                f"add_indicator=True would add a column {sorted(taken)[0]!r}, which X already has; rename it or drop the indicator"
+                f"add_indicator=True would add a column {sorted(taken)[0]!r}, which X already has; rename that column"
             )
 
     def _with_empty_columns(self, table: Table, filled: Cells) -> Cells:
@@ -131,7 +131,7 @@ class BaseImputer(TransformerMixin, BaseEstimator, ABC):  # type: ignore[misc]
             raise TypeError("X is a masked array, whose mask would be lost; pass X.astype(float).filled(np.nan)")
         frame = as_frame(X)
         if frame is None:
-            array = validate_data(self, X, reset=reset, dtype="numeric", ensure_all_finite="allow-nan")
+            array = validate_data(self, X, reset=reset, dtype="numeric", ensure_all_finite=False)
             if array.dtype.kind == "O":  # lists with None
                 array = array.astype(np.float64)
             return read_array(array, self._missing_values())

@@ -38,19 +38,21 @@ def check_callbacks(callbacks: Any) -> list[Callback]:
 
 @contextmanager
 def progress_bar(title: str, verbose: int) -> Iterator[list[Callback]]:
-    """A rich progress bar as a list of one callback; an empty list when not ``verbose``."""
+    """A rich progress bar on the error stream as a list of one callback; an empty list when not ``verbose``."""
     if not verbose:
         yield []
         return
-    rich = require("rich.progress", "verbose=True", "cli")
+    rich = require("rich.progress", "a progress bar (verbose=1)", "cli")
+    console = require("rich.console", "a progress bar (verbose=1)", "cli").Console(stderr=True)
     with rich.Progress(
         rich.TextColumn("{task.description}"),
         rich.BarColumn(),
         rich.MofNCompleteColumn(),
         rich.TimeRemainingColumn(),
         rich.TextColumn("{task.fields[note]}"),
+        console=console,
     ) as bar:
-        task = bar.add_task(title, note="")
+        task = bar.add_task(title, total=None, note="starting (compiles once on a new machine, 20–40 s)")
 
         def show(progress: FitProgress) -> None:
             loss = progress.history["loss"][-1:]
@@ -58,3 +60,5 @@ def progress_bar(title: str, verbose: int) -> Iterator[list[Callback]]:
             bar.update(task, completed=progress.step, total=progress.max_steps, note=note)
 
         yield [show]
+        completed = bar.tasks[task].completed
+        bar.update(task, total=completed, note=f"stopped after {completed:.0f} steps")

@@ -1,7 +1,7 @@
 """Algorithm 1's loop: windows of compiled steps, and between them everything a person may want to know or stop.
 
-A *window* is a twentieth of the planned steps. Its mean of every imputed value is compared with the window before (has it
-settled?), and the last windows are averaged into the result: single iterates are noisy, their mean is not.
+A *window* is a twentieth of the planned steps, but at least 50. Its mean of every imputed value is compared with the window
+before (has it settled?), and the last windows are averaged into the result: single iterates are noisy, their mean is not.
 """
 
 from __future__ import annotations
@@ -34,7 +34,13 @@ from ._steps import (
 )
 
 N_WINDOWS = 20
+_SHORTEST_WINDOW = 50
+_SECOND_INTERRUPT = 2.0  # seconds within which another Ctrl-C is meant for the whole program
 _BLOCK_SECONDS = 0.1  # how long compiled code runs before Python may see Ctrl-C, a callback or the clock
+
+
+# When a fit was last interrupted. One Ctrl-C ends a fit; a second right after it ends the loop the fit is in.
+_interrupts: list[float] = []
 
 
 @dataclass(frozen=True)
@@ -56,7 +62,7 @@ class Schedule:
     @property
     def window(self) -> int:
         """Steps per window."""
-        return max(1, -(-self.n_steps // N_WINDOWS))
+        return min(self.n_steps, max(_SHORTEST_WINDOW, -(-self.n_steps // N_WINDOWS)))
 
     @property
     def tail_start(self) -> int:
@@ -94,6 +100,15 @@ def make_cells(values: NDArray[np.float32], missing: NDArray[np.bool_]) -> Cells
     index_cells(missing, rows, column)
     kind = values.dtype
     return Cells(values, rows, np.zeros((len(values), 2), kind), column, np.zeros((n_cells, 2), kind))
+
+
+def make_geometry(metric: NDArray[np.float64], epsilon: float, imputed_weight: float, n_columns: int, width: int) -> Geometry:
+    """The cost for a working copy of ``width`` padded columns; ``metric`` is A, or [0, 0] for the identity."""
+    d = len(metric)
+    padded, precision = (np.zeros((width, width) if d else (0, 0), np.float32) for _ in range(2))
+    padded[:d, :d] = metric
+    precision[:d, :d] = metric @ metric
+    return Geometry(padded, precision, 1 / epsilon, imputed_weight, n_columns)
 
 
 def _make_workspace(batch_size: int, width: int, kind: Any, weighted: bool) -> Workspace:
@@ -220,14 +235,12 @@ def descend(
             if not np.isfinite(found[0]).all():
                 raise _diverged(step)
             if step == window_end:
-                movement = finish_window()
-                converged = can_settle and movement <= schedule.tolerance
-                if converged:
-                    reason = "tol"
-                    break
-            seconds = time.perf_counter() - begun
-            progress = FitProgress(step, schedule.n_steps, seconds, history)
+                converged = finish_window() <= schedule.tolerance and can_settle
+            progress = FitProgress(step, schedule.n_steps, time.perf_counter() - begun, history)
             answers = [callback(progress) for callback in callbacks]  # all are asked, even when the first says stop
+            if converged:
+                reason = "tol"
+                break
             if any(answers):
                 reason = "callback"
                 break
@@ -235,6 +248,9 @@ def descend(
                 reason = "max_seconds"
                 break
     except KeyboardInterrupt:
+        if _interrupts and time.perf_counter() - _interrupts[-1] < _SECOND_INTERRUPT:
+            raise
+        _interrupts[:] = [time.perf_counter()]
         reason = "interrupted"
         # The signal may come after a block was computed and before it was counted: the rows know which step was the last.
         step = max(step, int(cells.rows[:-1, LAST_STEP].max()) + 1)

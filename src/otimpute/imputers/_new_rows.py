@@ -16,8 +16,13 @@ from numpy.typing import NDArray
 
 from .._compile import compiled
 from ..gaussian.em import factor_block, fill_row
+from ..transport import epsilon_from_rule
 from ..transport.kernels._loops import exp
+from ..transport.kernels.select import select_kernel
 
+# The map of a new row sees the whole reference at once and no second batch to average over, so it needs more smoothing than
+# a fit: 20 times ε was best on ten sets (docs/studies/defaults.md).
+_SMOOTHING = 20.0
 _MAX_ITERATIONS = 100
 _TOLERANCE = 1e-3  # in standard deviations
 _CHUNK = 4096
@@ -36,11 +41,13 @@ class Reference:
     precision: NDArray[np.float64]  # [d, d]: Λ, or [0, 0] for the identity
 
     @classmethod
-    def build(
-        cls, points: NDArray[np.float64], precision: NDArray[np.float64], g: NDArray[np.float64], epsilon: float
-    ) -> Reference:
-        """From completed rows ``[R, d]``, the metric Λ (or [0, 0] for the identity) and the rows' potentials."""
-        slope = points @ precision if precision.size else points
+    def build(cls, points: NDArray[np.float64], metric: NDArray[np.float64], rng: np.random.Generator) -> Reference:
+        """From completed rows ``[R, d]`` and the metric A (or [0, 0] for the identity)."""
+        mapped, precision = (points @ metric, metric @ metric) if metric.size else (points, metric)
+        epsilon = _SMOOTHING * epsilon_from_rule(mapped, "auto", rng)
+        weights = np.full((1, len(points)), 1 / len(points))
+        g = select_kernel("cpu").itself(mapped[None], weights, epsilon, 1e-3, 200).f[0]
+        slope = points @ precision if metric.size else points
         offset = g - np.einsum("rd,rd->r", points, slope) / 2
         by_column = [np.ascontiguousarray(part.T, dtype=np.float32) for part in (points, slope / epsilon)]
         return cls(by_column[0], by_column[1], (offset / epsilon).astype(np.float32), precision)

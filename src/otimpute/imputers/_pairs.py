@@ -7,6 +7,7 @@ Feistel network on the smallest power of two that holds all rows, walked until i
 from __future__ import annotations
 
 import numpy as np
+from numpy.typing import NDArray
 
 from .._compile import compiled
 
@@ -16,6 +17,22 @@ _MIX_2 = np.uint64(0x94D049BB133111EB)
 _ROUNDS = 8
 # A Feistel network on a handful of values is a poor shuffle; on 256 it is even enough to test as uniform.
 _FEWEST_BITS = 8
+
+
+ALL_ROWS = np.empty(0, np.int64)  # as a pool to draw from
+
+
+def one_sided_pools(missing: NDArray[np.bool_]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Complete rows for the first batch, incomplete ones for the second."""
+    incomplete = missing.any(axis=1)
+    if not incomplete.any():
+        return ALL_ROWS, ALL_ROWS
+    if incomplete.all():
+        raise ValueError(
+            f"one_sided=True compares complete with incomplete rows, but none of the {len(missing)} rows is complete; "
+            "use one_sided=False"
+        )
+    return np.flatnonzero(~incomplete), np.flatnonzero(incomplete)
 
 
 @compiled

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from functools import cache
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -13,14 +14,14 @@ from .._random import generator, seed_from
 from .._threads import n_threads, single_blas_thread
 from .._warn import warn_user
 from ..estimator import BaseImputer, check_callbacks, hide_cells, progress_bar, score_cells
-from ..exceptions import FitStoppedWarning
+from ..exceptions import FitStoppedWarning, OtimputeWarning
 from ..transport import EPSILON_RULES, epsilon_from_rule
-from ..transport.kernels.select import select_kernel
-from ._descent import Outcome, Schedule, descend, empty_history, make_cells
+from ._descent import Outcome, Schedule, descend, empty_history, make_cells, make_geometry
 from ._initial_fill import fill_from_model
 from ._metric import MOST_COLUMNS, fit_model, metric_of
 from ._new_rows import Reference
-from ._steps import Geometry, Plan, write_cells
+from ._pairs import ALL_ROWS, one_sided_pools
+from ._steps import Plan, write_cells
 from ._working_copy import CHUNK, WorkingColumns
 
 _FEWEST_STEPS = 1000
@@ -28,9 +29,6 @@ _FEWEST_STEPS = 1000
 _N_CROSS_ITERATIONS = 20
 _N_SELF_ITERATIONS = 3
 _VISITS = 100  # how often every row should meet others, at least
-# The map of a new row sees the whole reference at once and no second batch to average over, so it needs more smoothing than
-# a fit: 20 times ε was best on ten sets (docs/studies/defaults.md).
-_NEW_ROW_SMOOTHING = 20.0
 
 
 class SinkhornImputer(BaseImputer):
@@ -40,12 +38,13 @@ class SinkhornImputer(BaseImputer):
     Sinkhorn divergence says how far they are from that, and its gradient moves the missing values. The defaults were chosen
     by measurement (docs/studies/defaults.md) and go past the paper: rows are compared in a metric learned from the table,
     and the descent starts from a Gaussian model's guess. `SinkhornImputer.paper()` is the published algorithm.
+    Most people need only ``random_state``, ``validation_fraction``, ``max_seconds``, ``n_jobs`` and ``verbose``.
 
     Parameters
     ----------
     epsilon : float or {"auto", "cost", "distance", "authors"}, default="auto"
-        Entropic strength on the cost ½‖x − y‖² of standardised rows. ``"auto"`` is 1 % of the median cost; the other rules
-        are the paper's readings.
+        Entropic strength on the cost c = ½‖x − y‖² of standardised rows. ``"auto"``: 1 % of the median of c; ``"cost"``: 5 %
+        of it; ``"distance"``: 5 % of the median of ‖x − y‖; ``"authors"``: the square of ``"cost"``, as in the published code.
     batch_size : int or "auto", default="auto"
         Rows per batch; automatically 128, or for fewer than 257 rows the power of two at or below half of them.
     n_pairs : int, default=1
@@ -77,9 +76,10 @@ class SinkhornImputer(BaseImputer):
         ``learning_rate`` and ``tol`` are then in the table's own units.
     tol : float, default=1e-2
         Stop when the mean imputed value moves by less than this (root mean square, in standard deviations) from one
-        twentieth of the steps to the next; 0 never stops early.
+        twentieth of the steps (at least 50) to the next; 0 never stops early.
     validation_fraction : float in [0, 1), default=0.0
-        Share of the observed values hidden from the fit to score it; the scores are in ``history_``.
+        Share of the observed values hidden from the fit to score it; the scores are in ``history_``. The hidden values come
+        back untouched. If the score rises during the fit, lower ``max_steps``; more steps favour the shape of the distribution.
     reference_size : int, default=2000
         Completed training rows kept to impute new rows; memory grows with its square. A fitted imputer contains these rows.
     max_seconds : float or None, default=None
@@ -91,7 +91,8 @@ class SinkhornImputer(BaseImputer):
     verbose : int, default=0
         Show a progress bar (needs rich).
     callbacks : list of functions, default=None
-        Called several times a second with a ``FitProgress``; a true return value stops the fit.
+        Called several times a second with a ``FitProgress`` (``step``, ``max_steps``, ``seconds``, ``history``); a true return
+        value stops the fit.
     missing_values : float, default=nan
         What marks a hole, besides NaN and null.
     add_indicator : bool, default=False
@@ -211,7 +212,9 @@ class SinkhornImputer(BaseImputer):
 
     @classmethod
     def paper(cls, **overrides: Any) -> Self:
-        """The published Algorithm 1: authors' ε, 3000 steps of 1e-2, mean start, no rescaling (whiten the table first).
+        """The published Algorithm 1: authors' ε, 3000 steps of 1e-2, mean start, no rescaling.
+
+        Bring columns to mean 0 and variance 1 first, or pass ``scale=True``.
 
         >>> SinkhornImputer.paper(random_state=0).max_steps
         3000
@@ -252,7 +255,10 @@ class SinkhornImputer(BaseImputer):
         check_callbacks(self.callbacks)
 
     def _fit_cells(self, values: NDArray[np.floating], missing: NDArray[np.bool_]) -> NDArray[np.float64]:
-        deadline = time.perf_counter() + (np.inf if self.max_seconds is None else float(self.max_seconds))
+        deadline = np.inf
+        if self.max_seconds is not None:
+            _compile()  # or the first fit on a machine would spend its time on that
+            deadline = time.perf_counter() + float(self.max_seconds)
         seed = seed_from(self.random_state)
         with single_blas_thread():
             self._columns = WorkingColumns.fit(values, missing, rescale=self.scale)
@@ -264,9 +270,10 @@ class SinkhornImputer(BaseImputer):
         self.stop_reason_ = outcome.stop_reason
         self.converged_ = outcome.converged
         self.history_ = outcome.history
-        if outcome.stop_reason == "interrupted":
+        if outcome.stop_reason in ("interrupted", "max_seconds"):
+            cause = "Ctrl-C (press it again to stop the program)" if outcome.stop_reason == "interrupted" else "max_seconds"
             warn_user(
-                f"interrupted after {outcome.n_steps} steps; the imputer holds what was reached and can be used",
+                f"stopped by {cause} after {outcome.n_steps} steps; the imputer holds what was reached and can be used",
                 FitStoppedWarning,
             )
         return self._columns.read_holes(work, missing)
@@ -288,12 +295,17 @@ class SinkhornImputer(BaseImputer):
         # One-sided batches need complete rows: cells are then hidden in rows that are incomplete anyway.
         spared = ~holes.any(axis=1, keepdims=True) if self.one_sided else np.zeros((1, 1), dtype=bool)
         hidden = hide_cells(holes | spared, self.validation_fraction, generator(seed, "validation"))
+        if self.validation_fraction > 0 and not hidden.any():
+            warn_user(
+                f"validation_fraction={self.validation_fraction} hides none of the table's few values; nothing is validated",
+                OtimputeWarning,
+            )
         truth = work[:, :d][hidden].astype(np.float64)
         free = holes | hidden if len(truth) else holes
         work[:, :d][hidden] = 0
         self._choose_start_and_metric(work, holes, free, seed, deadline)
         self.epsilon_ = self._choose_epsilon(work[:, :d], seed)
-        x_rows, y_rows = self._pools(free)
+        x_rows, y_rows = one_sided_pools(free) if self.one_sided else (ALL_ROWS, ALL_ROWS)
         self.batch_size_ = self._choose_batch_size(len(work), min(len(x_rows) or len(work), len(y_rows) or len(work)))
         n_cells = int(free.sum())
         if n_cells == 0:
@@ -306,7 +318,7 @@ class SinkhornImputer(BaseImputer):
         with progress_bar("Sinkhorn imputation", self.verbose) as bar:
             outcome = descend(
                 cells,
-                self._geometry(work.shape[1]),
+                make_geometry(self._metric, self.epsilon_, float(self.imputed_weight), d, work.shape[1]),
                 Plan(seed, x_rows, y_rows, _N_CROSS_ITERATIONS, _N_SELF_ITERATIONS),
                 self._schedule(len(work), deadline),
                 batch_size=self.batch_size_,
@@ -339,16 +351,14 @@ class SinkhornImputer(BaseImputer):
         if own is not None:
             work[:, :d][holes] = own[holes]  # hidden cells start at the mean: their own value would be the answer
 
-    def _in_metric(self, points: NDArray[np.float64]) -> NDArray[np.float64]:
-        return points @ self._metric if self._metric.size else points
-
     def _choose_epsilon(self, table: NDArray[np.float32], seed: int) -> float:
         if not isinstance(self.epsilon, str):
             return float(self.epsilon)
         rng = generator(seed, "epsilon")
         if len(table) > 2 * _FEWEST_STEPS:
             table = table[rng.choice(len(table), 2 * _FEWEST_STEPS, replace=False)]
-        return epsilon_from_rule(self._in_metric(table.astype(np.float64)), self.epsilon, rng)
+        points = table.astype(np.float64)
+        return epsilon_from_rule(points @ self._metric if self._metric.size else points, self.epsilon, rng)
 
     def _choose_batch_size(self, n_rows: int, pool: int) -> int:
         if self.batch_size == "auto":
@@ -359,27 +369,6 @@ class SinkhornImputer(BaseImputer):
                 f'batch_size={self.batch_size} exceeds the {pool} rows it is drawn from; pass "auto" or at most {pool}'
             )
         return int(self.batch_size)
-
-    def _pools(self, free: NDArray[np.bool_]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        """Rows each batch is drawn from; empty means all."""
-        if not self.one_sided:
-            return np.empty(0, np.int64), np.empty(0, np.int64)
-        incomplete = free.any(axis=1)
-        if not incomplete.any():
-            return np.empty(0, np.int64), np.empty(0, np.int64)
-        if incomplete.all():
-            raise ValueError(
-                f"one_sided=True compares complete with incomplete rows, but none of the {len(free)} rows is complete; "
-                "use one_sided=False"
-            )
-        return np.flatnonzero(~incomplete), np.flatnonzero(incomplete)
-
-    def _geometry(self, width: int) -> Geometry:
-        d = len(self._metric)
-        metric, precision = (np.zeros((width, width) if d else (0, 0), np.float32) for _ in range(2))
-        metric[:d, :d] = self._metric
-        precision[:d, :d] = self._metric @ self._metric
-        return Geometry(metric, precision, 1 / self.epsilon_, float(self.imputed_weight), len(self._columns))
 
     def _schedule(self, n_rows: int, deadline: float = np.inf) -> Schedule:
         if self.max_steps == "auto":
@@ -396,9 +385,10 @@ class SinkhornImputer(BaseImputer):
         rows = np.arange(len(work))
         if len(work) > self.reference_size:
             rows = np.sort(generator(seed, "reference").choice(len(work), self.reference_size, replace=False))
-        points = work[rows, :d].astype(np.float64)
-        mapped = self._in_metric(points)
-        epsilon = _NEW_ROW_SMOOTHING * epsilon_from_rule(mapped, "auto", generator(seed, "reference"))
-        weights = np.full((1, len(points)), 1 / len(points))
-        potentials = select_kernel("cpu").itself(mapped[None], weights, epsilon, 1e-3, 200)
-        return Reference.build(points, self._metric @ self._metric, potentials.f[0], epsilon)
+        return Reference.build(work[rows, :d].astype(np.float64), self._metric, generator(seed, "reference"))
+
+
+@cache
+def _compile() -> None:
+    """Have all machine code ready, by a fit of a table that has a bit of everything."""
+    SinkhornImputer(max_steps=2, random_state=0).fit([[0.0, 1.0], [1.0, np.nan], [2.0, 0.0], [3.0, 2.0]])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -66,8 +67,7 @@ class Table:
             if integers == "float" and not column.dtype.is_float():
                 column = column.cast(nw.Float64)
             changed.append(column.scatter(rows, _as_series(dense[rows, k], column)))
-        for k in indicators:
-            changed.append(_like(frame, f"missingindicator_{frame.columns[k]}", self.missing[:, k], nw.Boolean()))
+        changed += [_like(frame, f"missingindicator_{frame.columns[k]}", self.missing[:, k], nw.Boolean()) for k in indicators]
         completed = frame.with_columns(*changed) if changed else frame.clone()
         return completed.drop([name for k, name in enumerate(frame.columns) if not keep[k]])
 
@@ -77,6 +77,7 @@ def read_array(array: NDArray[Any], missing_values: Any) -> Table:
     values = array if array.dtype.kind == "f" else array.astype(np.float64)
     missing = np.isnan(values)
     missing |= _marked(array, missing_values)
+    _refuse_infinity(values, range(values.shape[1]))
     return Table(array, values, missing)
 
 
@@ -87,8 +88,8 @@ def read_frame(frame: nw.DataFrame[Any], missing_values: Any) -> Table:
         listed = ", ".join(f"{column.name!r} ({column.dtype})" for column in unfit[:5])
         more = f" and {len(unfit) - 5} more" if len(unfit) > 5 else ""
         raise TypeError(
-            f"columns must be numeric, integer or boolean, got {listed}{more}; "
-            "drop them, encode them as numbers, or convert them with astype(float)"
+            f"columns must hold numbers or booleans, got {listed}{more}; drop them, encode them as numbers, or convert numbers "
+            "stored as text or objects (pandas: pd.to_numeric or X.convert_dtypes(), polars: .cast(pl.Float64))"
         )
     values = np.empty(frame.shape, order="F")
     missing = np.empty(frame.shape, dtype=bool, order="F")
@@ -102,12 +103,7 @@ def read_frame(frame: nw.DataFrame[Any], missing_values: Any) -> Table:
         native = column.fill_null(0) if column.dtype.is_integer() else column
         own = native.to_numpy() if column.dtype != nw.Boolean else values[:, k]
         missing[:, k] = absent | np.isnan(values[:, k]) | _marked(own, missing_values)
-    infinite = [name for k, name in enumerate(frame.columns) if np.isinf(values[:, k]).any()]
-    if infinite:
-        raise ValueError(
-            f"Input X contains infinity in columns {', '.join(map(repr, infinite[:5]))}; "
-            "replace infinite values by missing ones or by finite numbers"
-        )
+    _refuse_infinity(values, frame.columns)
     return Table(frame, values, missing)
 
 
@@ -129,6 +125,15 @@ def as_frame(X: Any) -> nw.DataFrame[Any] | None:
 def _is_number(dtype: Any) -> bool:
     """Floats, integers that NumPy has too, and booleans."""
     return bool(dtype.is_float() or dtype == nw.Boolean or (dtype.is_integer() and dtype not in (nw.Int128, nw.UInt128)))
+
+
+def _refuse_infinity(values: NDArray[np.floating], names: Sequence[Any]) -> None:
+    infinite = [repr(name) for k, name in enumerate(names) if np.isinf(values[:, k]).any()]
+    if infinite:
+        raise ValueError(
+            f"Input X contains infinity in columns {', '.join(infinite[:5])}; "
+            "replace infinite values by missing ones or by finite numbers"
+        )
 
 
 def _marked(values: NDArray[Any], marker: Any) -> NDArray[np.bool_]:
