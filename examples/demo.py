@@ -6,6 +6,7 @@ Everything is embedded (scikit-learn ships the data); pictures go to demo-output
 from __future__ import annotations
 
 import time
+import warnings
 from pathlib import Path
 
 import matplotlib as mpl
@@ -14,6 +15,7 @@ mpl.use("Agg")
 import matplotlib.pyplot as plt
 import numpy as np
 from sklearn.datasets import load_wine, make_circles, make_moons, make_s_curve
+from sklearn.exceptions import ConvergenceWarning
 from sklearn.experimental import enable_iterative_imputer  # noqa: F401
 from sklearn.impute import IterativeImputer, KNNImputer, SimpleImputer
 from sklearn.pipeline import make_pipeline
@@ -142,5 +144,6 @@ def save(figure: plt.Figure, name: str) -> None:
 
 
 if __name__ == "__main__":
+    warnings.simplefilter("ignore", ConvergenceWarning)  # scikit-learn's ICE says it at its defaults
     fill_a_table()
     draw_toys()
