@@ -6,6 +6,7 @@ import inspect
 import os
 import pickle
 import signal
+import sys
 import threading
 from typing import Any
 
@@ -221,6 +222,16 @@ def test_the_progress_bar_is_shown_only_on_request(capsys: pytest.CaptureFixture
     out, err = capsys.readouterr()
     assert out == ""
     assert "Sinkhorn imputation" in err
+
+
+def test_without_rich_progress_is_told_in_plain_lines(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, "rich", None)  # as if it were not installed
+    _, _, X_incomplete = whitened(load_iris)
+    SinkhornImputer(max_steps=200, random_state=0, verbose=1, tol=0).fit(X_incomplete)
+    lines = capsys.readouterr().err.splitlines()
+    assert [line.partition(",")[0] for line in lines] == [f"Sinkhorn imputation: step {n} of 200" for n in (50, 100, 150, 200)]
 
 
 @pytest.mark.parametrize(

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
-
-from .._optional import require
 
 
 @dataclass(frozen=True)
@@ -38,19 +37,23 @@ def check_callbacks(callbacks: Any) -> list[Callback]:
 
 @contextmanager
 def progress_bar(title: str, verbose: int) -> Iterator[list[Callback]]:
-    """A rich progress bar on the error stream as a list of one callback; an empty list when not ``verbose``."""
+    """A progress bar on the error stream as a list of one callback (lines of text without rich); empty if not ``verbose``."""
     if not verbose:
         yield []
         return
-    rich = require("rich.progress", "a progress bar (verbose=1)", "cli")
-    console = require("rich.console", "a progress bar (verbose=1)", "cli").Console(stderr=True)
+    try:
+        from rich import console
+        from rich import progress as rich
+    except ModuleNotFoundError:
+        yield [_plain_lines(title)]
+        return
     with rich.Progress(
         rich.TextColumn("{task.description}"),
         rich.BarColumn(),
         rich.MofNCompleteColumn(),
         rich.TimeRemainingColumn(),
         rich.TextColumn("{task.fields[note]}"),
-        console=console,
+        console=console.Console(stderr=True),
     ) as bar:
         task = bar.add_task(title, total=None, note="starting (compiles once on a new machine, 20–40 s)")
 
@@ -62,3 +65,14 @@ def progress_bar(title: str, verbose: int) -> Iterator[list[Callback]]:
         yield [show]
         completed = bar.tasks[task].completed
         bar.update(task, total=completed, note=f"stopped after {completed:.0f} steps")
+
+
+def _plain_lines(title: str) -> Callback:
+    """What to show where rich is not installed: a line per entry of the history."""
+
+    def show(progress: FitProgress) -> None:
+        if progress.history["step"][-1:] == [progress.step]:
+            loss = progress.history["loss"][-1]
+            sys.stderr.write(f"{title}: step {progress.step} of {progress.max_steps}, divergence {loss:.4g}\n")
+
+    return show

@@ -2,19 +2,35 @@
 
 from __future__ import annotations
 
-import warnings
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from .._checks import check_count, check_real
-from ..exceptions import NotConvergedWarning
 from .kernels.contract import Kernel, Potentials
 from .kernels.select import select_kernel
+from .problem import Problem
 
 Array = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class EntropicTransport:
+    """Entropic transport between two clouds (or a batch of pairs of clouds), its gradient, and how the solver ended.
+
+    With a batch axis every array has it first; without, ``value`` is a float.
+    """
+
+    value: Any
+    gradient_x: Array
+    gradient_y: Array
+    f: Array
+    g: Array
+    marginal_error: float
+    n_iterations: int
+    converged: bool
+    status: str
 
 
 @dataclass(frozen=True)
@@ -83,86 +99,60 @@ def sinkhorn_divergence(
     >>> result.gradient_x.round(6)
     array([[-1.]])
     """
-    epsilon = check_real("epsilon", epsilon, above=0)
-    tolerance = check_real("tolerance", tolerance, at_least=0)
-    max_iterations = check_count("max_iterations", max_iterations)
-    x, y, batched = _clouds(x, y)
-    a, b = _weights("a", a, x), _weights("b", b, y)
+    problem = Problem.check(x, y, a, b, epsilon, tolerance, max_iterations)
     solver = select_kernel(kernel)
-    cross = solver.cross(x, y, a, b, epsilon, tolerance, max_iterations)
-    self_x = solver.itself(x, a, epsilon, tolerance, max_iterations)
-    self_y = solver.itself(y, b, epsilon, tolerance, max_iterations)
+    x, y, a, b, effort = problem.x, problem.y, problem.a, problem.b, (problem.epsilon, tolerance, max_iterations)
+    cross = solver.cross(x, y, a, b, *effort)
+    self_x, self_y = solver.itself(x, a, *effort), solver.itself(y, b, *effort)
     # At the optimum OT = ⟨a, f⟩ + ⟨b, g⟩; for a self term both potentials are the same.
     value = (a * (cross.f - self_x.f)).sum(axis=1) + (b * (cross.g - self_y.f)).sum(axis=1)
-    gradient_x = _gradient(solver, x, y, a, b, self_x.f, cross.g, epsilon)
-    gradient_y = _gradient(solver, y, x, b, a, self_y.f, cross.f, epsilon)
-    error = float(max(part.error.max() for part in (cross, self_x, self_y)))
-    if not np.isfinite(value).all():
-        error = float("inf")
-    converged = error <= tolerance
-    status = _status(cross, error, tolerance, max_iterations, epsilon)
-    if not converged:
-        warnings.warn(status, NotConvergedWarning, stacklevel=2)
-    fields = (value, gradient_x, gradient_y, cross.f, cross.g, self_x.f, self_y.f)
-    if not batched:
-        fields = (float(value[0]), *(field[0] for field in fields[1:]))
-    return SinkhornDivergence(*fields, error, int(cross.n_iterations.max()), converged, status)
+    # ∂S/∂x_k = a_k (T_xx(x_k) − T_xy(x_k)), and the same with the roles exchanged.
+    to_y, to_x = _projections(solver, problem, cross)
+    gradient_x = a[:, :, None] * (solver.project(x, x, a, self_x.f, problem.epsilon) - to_y)
+    gradient_y = b[:, :, None] * (solver.project(y, y, b, self_y.f, problem.epsilon) - to_x)
+    fields = _unbatched(problem, value, gradient_x, gradient_y, cross.f, cross.g, self_x.f, self_y.f)
+    return SinkhornDivergence(*fields, **problem.verdict([cross, self_x, self_y], value))
 
 
-def _gradient(solver: Kernel, x: Array, y: Array, a: Array, b: Array, self_f: Array, g: Array, epsilon: float) -> Array:
-    """∂S/∂x_k = a_k (T_xx(x_k) − T_xy(x_k))."""
-    to_itself = solver.project(x, x, a, self_f, epsilon)
-    to_other = solver.project(x, y, b, g, epsilon)
-    return a[:, :, None] * (to_itself - to_other)
+def entropic_transport(
+    x: ArrayLike,
+    y: ArrayLike,
+    a: ArrayLike | None = None,
+    b: ArrayLike | None = None,
+    *,
+    epsilon: float,
+    tolerance: float = 1e-4,
+    max_iterations: int = 2000,
+    kernel: str = "auto",
+) -> EntropicTransport:
+    """Entropic transport ``OT(α, β)`` itself, without the debiasing of `sinkhorn_divergence`, whose parameters it shares.
+
+    Examples
+    --------
+    Two equal masses that stay where they are cost nothing but the entropy of their plan, here ε log 2:
+
+    >>> result = entropic_transport([[0.0], [9.0]], [[0.0], [9.0]], epsilon=0.1)
+    >>> bool(abs(result.value - 0.1 * np.log(2)) < 1e-6)
+    True
+    """
+    problem = Problem.check(x, y, a, b, epsilon, tolerance, max_iterations)
+    solver = select_kernel(kernel)
+    cross = solver.cross(problem.x, problem.y, problem.a, problem.b, problem.epsilon, tolerance, max_iterations)
+    value = (problem.a * cross.f).sum(axis=1) + (problem.b * cross.g).sum(axis=1)
+    to_y, to_x = _projections(solver, problem, cross)
+    gradient_x = problem.a[:, :, None] * (problem.x - to_y)
+    gradient_y = problem.b[:, :, None] * (problem.y - to_x)
+    fields = _unbatched(problem, value, gradient_x, gradient_y, cross.f, cross.g)
+    return EntropicTransport(*fields, **problem.verdict([cross], value))
 
 
-def _status(cross: Potentials, error: float, tolerance: float, max_iterations: int, epsilon: float) -> str:
-    sweeps = int(cross.n_iterations.max())
-    if error <= tolerance:
-        return f"converged in {sweeps} sweeps, marginal error {error:.2g}"
-    if not np.isfinite(error):
-        return f"the solver left the finite range at epsilon={epsilon:g}; rescale the points or pass a larger epsilon"
-    return (
-        f"not converged: marginal error {error:.2g} > tolerance {tolerance:g} after {max_iterations} sweeps; "
-        f"raise max_iterations, or epsilon (now {epsilon:g}), or tolerance"
-    )
+def _projections(solver: Kernel, problem: Problem, cross: Potentials) -> tuple[Array, Array]:
+    """Where each point of x goes in y, and each of y in x."""
+    to_y = solver.project(problem.x, problem.y, problem.b, cross.g, problem.epsilon)
+    to_x = solver.project(problem.y, problem.x, problem.a, cross.f, problem.epsilon)
+    return to_y, to_x
 
 
-def _clouds(x: ArrayLike, y: ArrayLike) -> tuple[Array, Array, bool]:
-    x, y = _numbers("x", x), _numbers("y", y)
-    if x.ndim != y.ndim or x.ndim not in (2, 3):
-        raise ValueError(
-            "x and y must both be [n_points, n_columns] or both [n_batches, n_points, n_columns], "
-            f"got shapes {x.shape} and {y.shape}"
-        )
-    if x.shape[-1] != y.shape[-1] or x.shape[:-2] != y.shape[:-2] or 0 in x.shape or 0 in y.shape:
-        raise ValueError(
-            "x and y must have the same number of columns (and batches) and at least one point, "
-            f"got shapes {x.shape} and {y.shape}"
-        )
-    batched = x.ndim == 3
-    return (x, y, True) if batched else (x[None], y[None], False)
-
-
-def _weights(name: str, weights: ArrayLike | None, points: Array) -> Array:
-    if weights is None:
-        return np.full(points.shape[:2], 1.0 / points.shape[1])
-    array = _numbers(name, weights)
-    if array.ndim == 1:
-        array = np.broadcast_to(array, (len(points), len(array)))
-    if array.shape != points.shape[:2]:
-        raise ValueError(f"{name} must have one weight per point, shape {points.shape[:2]}, got {array.shape}")
-    if (array < 0).any() or not np.allclose(array.sum(axis=1), 1.0, atol=1e-6):
-        raise ValueError(f"{name} must be non-negative and sum to 1; divide it by its sum")
-    normalised: Array = array / array.sum(axis=1, keepdims=True)
-    return normalised
-
-
-def _numbers(name: str, values: ArrayLike) -> Array:
-    array = np.asarray(values)
-    if array.dtype.kind not in "fiub":
-        raise TypeError(f"{name} must be numeric, got dtype {array.dtype}")
-    array = array.astype(np.float64)
-    if not np.isfinite(array).all():
-        raise ValueError(f"{name} must be finite, got NaN or infinity")
-    return array
+def _unbatched(problem: Problem, value: Array, *fields: Array) -> tuple[Any, ...]:
+    """Results in the form of the question: without a batch axis if none was given, the value then a float."""
+    return (value, *fields) if problem.batched else (float(value[0]), *(field[0] for field in fields))
