@@ -25,6 +25,7 @@ from ._steps import Plan, write_cells
 from ._working_copy import CHUNK, WorkingColumns
 
 _FEWEST_STEPS = 1000
+_ROWS_FOR_EPSILON = 2000
 # Inner Sinkhorn iterations from warm-started potentials. More of them does not impute better (docs/studies/defaults.md).
 _N_CROSS_ITERATIONS = 20
 _N_SELF_ITERATIONS = 3
@@ -355,8 +356,8 @@ class SinkhornImputer(BaseImputer):
         if not isinstance(self.epsilon, str):
             return float(self.epsilon)
         rng = generator(seed, "epsilon")
-        if len(table) > 2 * _FEWEST_STEPS:
-            table = table[rng.choice(len(table), 2 * _FEWEST_STEPS, replace=False)]
+        if len(table) > _ROWS_FOR_EPSILON:
+            table = table[rng.choice(len(table), _ROWS_FOR_EPSILON, replace=False)]
         points = table.astype(np.float64)
         return epsilon_from_rule(points @ self._metric if self._metric.size else points, self.epsilon, rng)
 
