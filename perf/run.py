@@ -6,8 +6,8 @@ step     time per gradient step against the paper's loop on geomloss, one thread
 fit      a whole fit on breast cancer against scikit-learn's IterativeImputer at its defaults
 scale    time per step at 10⁶ rows over 10⁴ rows, same columns
 memory   a 10⁶ × 30 table with 20 % missing: time and peak memory over the table's own size
-quality  our defaults and the paper preset against that loop at 2000 steps: bar 1.00 for each of the defaults' scores, goal .93 for
-         MAE and RMSE (needs --data, or the variable OTIMPUTE_DATA; about half an hour)
+quality  our defaults and the paper preset against that loop at 2000 steps; bar 1.00 for each score of the defaults, goal .93
+         for MAE and RMSE (needs --data, or the variable OTIMPUTE_DATA; about half an hour)
 """
 
 from __future__ import annotations
