@@ -331,6 +331,8 @@ def test_the_mark_of_missing_values_is_compared_in_the_columns_own_type(make: Ma
     imputed = make(missing_values=2**53).fit_transform(near)
     assert imputed["a"][0] == 2**53 + 1
     assert imputed["a"][1] != 2**53
+    endless = np.array([[1.0, np.inf], [2.0, 3.0], [np.inf, 4.0], [3.0, 2.0]])
+    assert np.isfinite(make(missing_values=np.inf).fit_transform(endless)).all()
     single = np.array([[0.1, 1.0], [2.0, 3.0], [1.0, 0.1], [0.5, 2.0]], dtype=np.float32)
     for table in (single, pd.DataFrame(single)):
         assert not (np.asarray(make(missing_values=0.1).fit_transform(table)) == np.float32(0.1)).any()

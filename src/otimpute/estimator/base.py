@@ -64,8 +64,7 @@ class BaseImputer(TransformerMixin, BaseEstimator, ABC):  # type: ignore[misc]
         """Fill the holes of rows that may be new; nothing is refitted and every row is treated alone."""
         check_is_fitted(self)
         table = self._read(X, reset=False)
-        present = ~self._empty
-        filled = self._impute_cells(table.values[:, present], table.missing[:, present])
+        filled = self._impute_cells(*self._present(table))
         return self._assemble(table, self._with_empty_columns(table, filled))
 
     def get_feature_names_out(self, input_features: Any = None) -> NDArray[Any]:
@@ -87,11 +86,7 @@ class BaseImputer(TransformerMixin, BaseEstimator, ABC):  # type: ignore[misc]
         self.indicator_columns_ = np.flatnonzero(table.missing.any(axis=0)) if self.add_indicator else np.arange(0)
         self._warn_of_empty_columns()
         self._check_indicator_names()
-        present = ~self._empty
-        everything = present.all()
-        values = table.values if everything else table.values[:, present]
-        missing = table.missing if everything else table.missing[:, present]
-        filled = self._fit_cells(values, missing)
+        filled = self._fit_cells(*self._present(table))
         self._is_fitted = True
         return table, self._with_empty_columns(table, filled)
 
@@ -117,6 +112,12 @@ class BaseImputer(TransformerMixin, BaseEstimator, ABC):  # type: ignore[misc]
             raise ValueError(
                 f"add_indicator=True would add a column {sorted(taken)[0]!r}, which X already has; rename that column"
             )
+
+    def _present(self, table: Table) -> tuple[NDArray[np.floating], NDArray[np.bool_]]:
+        """The columns that had a value in training; no copy is made when all had."""
+        if not self._empty.any():
+            return table.values, table.missing
+        return table.values[:, ~self._empty], table.missing[:, ~self._empty]
 
     def _with_empty_columns(self, table: Table, filled: Cells) -> Cells:
         """Put 0 in the holes of columns without a value in training among the ``filled`` ones of the others."""

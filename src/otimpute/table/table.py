@@ -77,7 +77,7 @@ def read_array(array: NDArray[Any], missing_values: Any) -> Table:
     values = array if array.dtype.kind == "f" else array.astype(np.float64)
     missing = np.isnan(values)
     missing |= _marked(array, missing_values)
-    _refuse_infinity(values, range(values.shape[1]))
+    _refuse_infinity(values, missing, range(values.shape[1]))
     return Table(array, values, missing)
 
 
@@ -103,7 +103,7 @@ def read_frame(frame: nw.DataFrame[Any], missing_values: Any) -> Table:
         native = column.fill_null(0) if column.dtype.is_integer() else column
         own = native.to_numpy() if column.dtype != nw.Boolean else values[:, k]
         missing[:, k] = absent | np.isnan(values[:, k]) | _marked(own, missing_values)
-    _refuse_infinity(values, frame.columns)
+    _refuse_infinity(values, missing, frame.columns)
     return Table(frame, values, missing)
 
 
@@ -127,8 +127,8 @@ def _is_number(dtype: Any) -> bool:
     return bool(dtype.is_float() or dtype == nw.Boolean or (dtype.is_integer() and dtype not in (nw.Int128, nw.UInt128)))
 
 
-def _refuse_infinity(values: NDArray[np.floating], names: Sequence[Any]) -> None:
-    infinite = [repr(name) for k, name in enumerate(names) if np.isinf(values[:, k]).any()]
+def _refuse_infinity(values: NDArray[np.floating], missing: NDArray[np.bool_], names: Sequence[Any]) -> None:
+    infinite = [repr(name) for k, name in enumerate(names) if (np.isinf(values[:, k]) & ~missing[:, k]).any()]
     if infinite:
         raise ValueError(
             f"Input X contains infinity in columns {', '.join(infinite[:5])}; "
@@ -143,7 +143,8 @@ def _marked(values: NDArray[Any], marker: Any) -> NDArray[np.bool_]:
     if values.dtype.kind == "f":
         with np.errstate(over="ignore"):
             return np.asarray(values == values.dtype.type(marker))
-    return np.asarray(values == int(marker)) if marker == int(marker) else np.zeros(values.shape, dtype=bool)
+    whole = np.isfinite(marker) and marker == int(marker)
+    return np.asarray(values == int(marker)) if whole else np.zeros(values.shape, dtype=bool)
 
 
 def _as_series(values: NDArray[np.float64], column: nw.Series[Any]) -> nw.Series[Any]:
