@@ -244,7 +244,7 @@ def descend(
             if any(answers):
                 reason = "callback"
                 break
-            if time.perf_counter() >= schedule.deadline:
+            if step < schedule.n_steps and time.perf_counter() >= schedule.deadline:
                 reason = "max_seconds"
                 break
     except KeyboardInterrupt:
