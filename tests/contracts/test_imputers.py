@@ -17,6 +17,14 @@ from sklearn.linear_model import LinearRegression
 from sklearn.pipeline import make_pipeline
 
 from otimpute import SinkhornImputer
+from otimpute.baselines import (
+    GaussianEMImputer,
+    ICEImputer,
+    KNNImputer,
+    MeanImputer,
+    MissForestImputer,
+    SoftImputer,
+)
 from otimpute.exceptions import EmptyColumnWarning
 
 Make = Callable[..., Any]
@@ -24,12 +32,26 @@ IMPUTERS: dict[str, Make] = {
     "sinkhorn": lambda **k: SinkhornImputer(**{"max_steps": 40, "random_state": 0, **k}),
     "sinkhorn-paper": lambda **k: SinkhornImputer.paper(**{"max_steps": 40, "random_state": 0, "scale": True, **k}),
     "sinkhorn-weighted": lambda **k: SinkhornImputer(**{"max_steps": 40, "random_state": 0, "imputed_weight": 0.5, **k}),
+    "mean": MeanImputer,
+    "knn": KNNImputer,
+    "ice": lambda **k: ICEImputer(**{"max_iter": 3, "random_state": 0, **k}),
+    "missforest": lambda **k: MissForestImputer(**{"n_estimators": 5, "max_iter": 2, "random_state": 0, **k}),
+    "gaussian-em": GaussianEMImputer,
+    "softimpute": lambda **k: SoftImputer(**{"random_state": 0, **k}),
 }
+TRANSPORT = {name for name in IMPUTERS if name.startswith("sinkhorn")}
+RANDOM = TRANSPORT | {"missforest", "softimpute"}
 
 
 @pytest.fixture(params=IMPUTERS)
 def make(request: pytest.FixtureRequest) -> Make:
     return IMPUTERS[request.param]
+
+
+@pytest.fixture
+def name_of(request: pytest.FixtureRequest, make: Make) -> str:
+    """Which imputer `make` makes, where a promise differs."""
+    return next(name for name, factory in IMPUTERS.items() if factory is make)
 
 
 def normal(*shape: int, seed: int = 0) -> np.ndarray:
@@ -119,8 +141,9 @@ def test_missing_entries_of_a_constant_column_get_its_value_exactly(make: Make) 
     assert X_imputed[9, 3] == 0.1
 
 
-def test_one_outlier_does_not_spoil_the_other_values_of_its_column(make: Make) -> None:
-    X = _outlier()
+@pytest.mark.parametrize("name", sorted(TRANSPORT))
+def test_one_outlier_does_not_spoil_the_other_values_of_its_column(name: str) -> None:
+    make, X = IMPUTERS[name], _outlier()
     imputed = make().fit_transform(X)[:, 2][np.isnan(X[:, 2])]
     assert np.abs(imputed).max() < 10
 
@@ -274,11 +297,11 @@ def test_indicators_say_where_values_were_missing(make: Make) -> None:
     np.testing.assert_array_equal(make(add_indicator=True).fit_transform(X)[:, 2:], np.isnan(X).astype(float))
 
 
-def test_same_seed_same_result(make: Make) -> None:
+def test_same_seed_same_result(make: Make, name_of: str) -> None:
     X = punch(normal(100, 4))
-    first, second = make().fit_transform(X), make().fit_transform(X)
+    first, second = make(random_state=0).fit_transform(X), make(random_state=0).fit_transform(X)
     np.testing.assert_array_equal(first, second)
-    assert (make(random_state=1).fit_transform(X) != first).any()
+    assert (make(random_state=1).fit_transform(X) != first).any() == (name_of in RANDOM)
 
 
 def test_the_global_random_state_is_neither_read_nor_changed(make: Make) -> None:
@@ -290,20 +313,25 @@ def test_the_global_random_state_is_neither_read_nor_changed(make: Make) -> None
     np.testing.assert_array_equal(state[1], after[1])
 
 
-def test_new_rows_are_treated_alone_whatever_the_company(make: Make) -> None:
+def test_new_rows_are_treated_alone_whatever_the_company(make: Make, name_of: str) -> None:
     X = punch(normal(150, 4) @ normal(4, 4, seed=3))
     imputer = make().fit(X[:100])
     together = imputer.transform(X[100:])
     one_by_one = np.vstack([imputer.transform(row[None]) for row in X[100:]])
-    np.testing.assert_array_equal(together, one_by_one)
-    np.testing.assert_array_equal(imputer.transform(X[:99:-1])[::-1], together)
+    # Products of matrices round otherwise than products of their rows; our own kernels do not use them here.
+    exact = {"rtol": 0, "atol": 0} if name_of in TRANSPORT else {"rtol": 0, "atol": 1e-9}
+    np.testing.assert_allclose(one_by_one, together, **exact)
+    np.testing.assert_allclose(imputer.transform(X[:99:-1])[::-1], together, **exact)
 
 
-def test_a_complete_training_table_serves_later_holes(make: Make) -> None:
+@pytest.mark.parametrize("name", sorted(set(IMPUTERS) - {"mean"}))
+def test_a_complete_training_table_serves_later_holes(name: str) -> None:
     x = normal(200, 1)
     X = np.hstack([x, -x, 2 * x]) + 0.01 * normal(200, 3, seed=5)
-    imputer = make().fit(X)
-    assert imputer.transform([[1.0, np.nan, np.nan]]) == pytest.approx(np.array([[1.0, -1.0, 2.0]]), abs=0.4)
+    imputer = IMPUTERS[name]().fit(X)
+    # scikit-learn's chain makes one round when nothing was missing in training: enough for one hole only.
+    row = [1.0, np.nan, 2.0] if name == "ice" else [1.0, np.nan, np.nan]
+    assert imputer.transform([row]) == pytest.approx(np.array([[1.0, -1.0, 2.0]]), abs=0.4)
 
 
 def test_clones_and_pickles_give_the_same_result(make: Make) -> None:

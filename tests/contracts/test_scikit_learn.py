@@ -10,10 +10,18 @@ import numpy as np
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from otimpute import SinkhornImputer
+from otimpute.baselines import (
+    GaussianEMImputer,
+    ICEImputer,
+    KNNImputer,
+    MeanImputer,
+    MissForestImputer,
+    SoftImputer,
+)
 from otimpute.estimator import BaseImputer
 
 
-class Punched(SinkhornImputer):
+class LosesEntries:
     """An imputer that loses every seventh entry of what it is given, except in tables too small to spare one.
 
     scikit-learn's checks feed almost no missing value: without this a mean imputer would pass them. Entries are lost
@@ -23,10 +31,10 @@ class Punched(SinkhornImputer):
     """
 
     def fit_transform(self, X: Any, y: Any = None) -> Any:
-        return self.fit(X, y).transform(X)
+        return self.fit(X, y).transform(X)  # type: ignore[attr-defined]
 
     def _read(self, X: Any, *, reset: bool) -> Any:
-        table = super()._read(X, reset=reset)
+        table = super()._read(X, reset=reset)  # type: ignore[misc]
         if isinstance(table.source, nw.DataFrame) or (reset and min(table.missing.shape) < 3):
             return table
         bits = np.ascontiguousarray(table.values, dtype=np.float64).view(np.uint64)
@@ -37,11 +45,25 @@ class Punched(SinkhornImputer):
         return table
 
 
-def _quick(kind: type[BaseImputer]) -> BaseImputer:
-    return kind(max_steps=20)  # type: ignore[call-arg]
+QUICK: dict[type[BaseImputer], dict[str, Any]] = {
+    SinkhornImputer: {"max_steps": 20},
+    MeanImputer: {},
+    KNNImputer: {},
+    ICEImputer: {"max_iter": 2},
+    MissForestImputer: {"n_estimators": 3, "max_iter": 2},
+    GaussianEMImputer: {},
+    SoftImputer: {"n_penalties": 5},
+}
 
 
-@parametrize_with_checks([_quick(SinkhornImputer), _quick(Punched)])
+def _punched(kind: type[BaseImputer]) -> Any:
+    name = f"Punched{kind.__name__}"
+    if name not in globals():  # pickle looks classes up by their name
+        globals()[name] = type(name, (LosesEntries, kind), {"__init__": kind.__init__, "__module__": __name__})
+    return globals()[name](**QUICK[kind])
+
+
+@parametrize_with_checks([make for kind, quick in QUICK.items() for make in (kind(**quick), _punched(kind))])
 def test_scikit_learn_checks(estimator: Any, check: Any) -> None:
     with warnings.catch_warnings():
         # Some checks pass single rows and empty columns on purpose; that we warn of them is tested elsewhere.
@@ -51,5 +73,5 @@ def test_scikit_learn_checks(estimator: Any, check: Any) -> None:
 
 def test_the_punched_imputer_does_lose_entries() -> None:
     X = np.random.default_rng(0).normal(size=(40, 5))
-    changed = _quick(Punched).fit_transform(X) != X
+    changed = _punched(SinkhornImputer).fit_transform(X) != X
     assert 0.05 < changed.mean() < 0.3

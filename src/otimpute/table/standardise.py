@@ -27,8 +27,12 @@ class Standardiser:
     limit: float
 
     @classmethod
-    def fit(cls, values: NDArray[np.floating], missing: NDArray[np.bool_], *, rescale: bool = True) -> Standardiser:
-        """Learn from the observed entries; with ``rescale=False`` columns are centred only.
+    def fit(
+        cls, values: NDArray[np.floating], missing: NDArray[np.bool_], *, rescale: bool = True, robust: bool = True
+    ) -> Standardiser:
+        """Learn from the observed entries.
+
+        With ``rescale=False`` columns are centred only; with ``robust=False`` outliers count like any other value.
 
         >>> table = np.array([[1e300, 5.0], [3e300, 5.0]])
         >>> scaler = Standardiser.fit(table, np.zeros((2, 2), dtype=bool))
@@ -47,11 +51,11 @@ class Standardiser:
                 centre[k] = column[0]
                 continue
             if rescale:
-                column, more = _near_one(_pull_in(column))
+                column, more = _near_one(_pull_in(column) if robust else column)
                 exponent[k] += more
             centre[k] = column.mean()
             spread[k] = column.std() if rescale else 1.0
-        return cls(exponent, centre, spread, FARTHEST if rescale else np.inf)
+        return cls(exponent, centre, spread, FARTHEST if rescale and robust else np.inf)
 
     def apply(self, values: NDArray[np.floating], columns: NDArray[np.int64] | None = None) -> NDArray[np.float64]:
         """Standardised copy of all, or some, ``columns`` of a table."""

@@ -1,0 +1,75 @@
+"""What the classical methods share: they see columns of mean 0 and spread 1 that vary, and return completed rows."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .._random import seed_from
+from .._threads import single_blas_thread
+from ..estimator import BaseImputer
+from ..exceptions import DivergedError
+from ..table import Standardiser
+
+Rows = NDArray[np.float64]
+Holes = NDArray[np.bool_]
+
+# New rows handled at a time, so that a long table needs little memory beyond itself.
+_CHUNK = 65_536
+
+
+class StandardisedImputer(BaseImputer):
+    """Base of the classical imputers, with plain standardisation: outliers count, as they do in the methods' definitions.
+
+    A subclass learns in `_fit_rows` and completes other rows in `_complete_rows`; both get standardised rows with 0, the
+    mean, in their holes, and return them completed. Columns with one distinct value never get there.
+    """
+
+    random_state: Any
+
+    @abstractmethod
+    def _fit_rows(self, rows: Rows, holes: Holes, seed: int) -> Rows: ...
+
+    @abstractmethod
+    def _complete_rows(self, rows: Rows, holes: Holes) -> Rows: ...
+
+    def _fit_cells(self, values: NDArray[np.floating], missing: NDArray[np.bool_]) -> NDArray[np.float64]:
+        seed = seed_from(self.random_state)
+        self._scaler = Standardiser.fit(values, missing, robust=False)
+        self._varying = np.flatnonzero(self._scaler.spread > 0)
+        rows, holes = self._standardise(values, missing)
+        if len(self._varying) == 0:
+            return self._restore(rows, missing)
+        with single_blas_thread():
+            completed = self._fit_rows(rows, holes, seed)
+        if not np.isfinite(completed).all():
+            raise DivergedError(
+                f"{type(self).__name__} diverged: an imputed value is not finite; remove columns that repeat others"
+            )
+        return self._restore(completed, missing)
+
+    def _impute_cells(self, values: NDArray[np.floating], missing: NDArray[np.bool_]) -> NDArray[np.float64]:
+        parts = [np.empty(0)]
+        for begin in range(0, len(values), _CHUNK):
+            chunk = slice(begin, begin + _CHUNK)
+            rows, holes = self._standardise(values[chunk], missing[chunk])
+            if len(self._varying):
+                with single_blas_thread():
+                    rows = self._complete_rows(rows, holes)
+            parts.append(self._restore(rows, missing[chunk]))
+        return np.concatenate(parts)
+
+    def _standardise(self, values: NDArray[np.floating], missing: NDArray[np.bool_]) -> tuple[Rows, Holes]:
+        holes = missing[:, self._varying]
+        rows = self._scaler.apply(values, self._varying)
+        rows[holes] = 0
+        return rows, holes
+
+    def _restore(self, completed: Rows, missing: NDArray[np.bool_]) -> NDArray[np.float64]:
+        """The missing entries in original units, row by row; columns that do not vary get their one value."""
+        z = np.zeros(missing.shape)
+        z[:, self._varying] = completed
+        return self._scaler.restore(z[missing], np.nonzero(missing)[1])

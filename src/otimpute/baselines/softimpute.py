@@ -1,0 +1,174 @@
+"""Low rank: singular values shrunk until the table is nearly one of few directions."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .._checks import check_count, check_real
+from .._random import generator, seed_from
+from ..estimator import hide_cells, score_cells
+from ._standardised import Holes, Rows, StandardisedImputer
+
+# Of the largest singular value: where the grid of penalties ends. Below it the solution hardly depends on the penalty.
+_SMALLEST_SHARE = 1e-2
+_NUMBERS_AT_A_TIME = 2**22
+
+
+class SoftImputer(StandardisedImputer):
+    """Complete the table by iterated soft-thresholded singular values (softimpute: Mazumder, Hastie & Tibshirani, 2010).
+
+    Minimises ``½ Σ (x_ij − m_ij)²`` over the observed entries ``+ penalty · ‖M‖_*``; holes get the entries of M. A new row is
+    completed by the ridge regression that gives the training rows of M.
+
+    Parameters
+    ----------
+    penalty : float or "cv", default="cv"
+        Weight of the nuclear norm, on standardised columns. ``"cv"`` hides some observed values and takes, from a geometric
+        grid, the penalty that imputes them best, as the paper does.
+    n_penalties : int, default=15
+        Size of that grid.
+    hidden_fraction : float in (0, 1), default=0.1
+        Share of the observed values hidden to choose.
+    max_iter : int, default=200
+        Most shrinkages per penalty.
+    tol : float, default=1e-4
+        Stop when the completed table moves by less than this share of its norm.
+    random_state : int, Generator, RandomState or None, default=None
+        Which values are hidden. Same seed, same result.
+    missing_values, add_indicator, keep_empty_features, integers
+        As in `SinkhornImputer`.
+
+    Attributes
+    ----------
+    penalty_ : float
+        Penalty used.
+    rank_ : int
+        Rank of the completed table; 0 means that nothing but column means could be learned.
+    n_iter_ : int
+        Shrinkages made for the last penalty.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.normal(size=(100, 1)) * np.ones(5) + 0.1 * rng.normal(size=(100, 5))
+    >>> X_incomplete = np.where(rng.random(X.shape) < 0.2, np.nan, X)
+    >>> X_imputed = SoftImputer(random_state=0).fit_transform(X_incomplete)
+    >>> bool(np.abs(X_imputed - X)[np.isnan(X_incomplete)].mean() < 0.2)
+    True
+    """
+
+    def __init__(
+        self,
+        *,
+        penalty: float | str = "cv",
+        n_penalties: int = 15,
+        hidden_fraction: float = 0.1,
+        max_iter: int = 200,
+        tol: float = 1e-4,
+        random_state: Any = None,
+        missing_values: float = np.nan,
+        add_indicator: bool = False,
+        keep_empty_features: bool = True,
+        integers: str = "round",
+    ):
+        self.penalty = penalty
+        self.n_penalties = n_penalties
+        self.hidden_fraction = hidden_fraction
+        self.max_iter = max_iter
+        self.tol = tol
+        self.random_state = random_state
+        self.missing_values = missing_values
+        self.add_indicator = add_indicator
+        self.keep_empty_features = keep_empty_features
+        self.integers = integers
+
+    def _check_parameters(self) -> None:
+        if self.penalty != "cv":
+            check_real("penalty", self.penalty, above=0, advice='pass "cv" to choose it by hidden values')
+        check_count("n_penalties", self.n_penalties)
+        check_real("hidden_fraction", self.hidden_fraction, above=0, below=1)
+        check_count("max_iter", self.max_iter)
+        check_real("tol", self.tol, above=0)
+        seed_from(self.random_state)
+
+    def _fit_rows(self, rows: Rows, holes: Holes, seed: int) -> Rows:
+        largest = float(np.linalg.norm(rows, 2))
+        grid = np.geomspace(largest, _SMALLEST_SHARE * largest, self.n_penalties)
+        if self.penalty == "cv":
+            self.penalty_ = self._choose_penalty(rows, holes, grid, generator(seed, "hidden cells"))
+        else:
+            self.penalty_ = float(self.penalty)
+        # The path from strong to weak penalties is the warm start that makes the weak ones cheap.
+        path = [*grid[grid > self.penalty_], self.penalty_]
+        completed, self.n_iter_ = _follow(rows, holes, path, self.max_iter, self.tol)[-1]
+        self._factors = _Factors.of(completed, self.penalty_)
+        self.rank_ = self._factors.loadings.shape[1]
+        return completed
+
+    def _choose_penalty(self, rows: Rows, holes: Holes, grid: NDArray[np.float64], rng: np.random.Generator) -> float:
+        hidden = hide_cells(holes, self.hidden_fraction, rng)
+        if not hidden.any():  # too few values to spare one
+            return float(grid[len(grid) // 2])
+        path = _follow(np.where(hidden, 0.0, rows), holes | hidden, grid, self.max_iter, self.tol)
+        errors = [score_cells(rows[hidden], completed[hidden])[1] for completed, _ in path]
+        return float(grid[int(np.argmin(errors))])
+
+    def _complete_rows(self, rows: Rows, holes: Holes) -> Rows:
+        return self._factors.complete(rows, holes)
+
+
+@dataclass(frozen=True)
+class _Factors:
+    """The completed table as scores times loadings; the scores of a row follow from its observed entries alone."""
+
+    loadings: NDArray[np.float64]  # [d, rank], right singular vectors times roots of the shrunk singular values
+    penalty: float
+
+    @classmethod
+    def of(cls, completed: Rows, penalty: float) -> _Factors:
+        _, singular, right = np.linalg.svd(completed, full_matrices=False)
+        kept = np.maximum(singular - penalty, 0)
+        return cls((right.T * np.sqrt(kept))[:, kept > 0], penalty)
+
+    def complete(self, rows: Rows, holes: Holes) -> Rows:
+        d, rank = self.loadings.shape
+        completed = rows.copy()
+        if rank == 0:
+            return completed
+        products = (self.loadings[:, :, None] * self.loadings[:, None, :]).reshape(d, rank * rank)
+        at_a_time = max(1, _NUMBERS_AT_A_TIME // rank**2)
+        for begin in range(0, len(rows), at_a_time):
+            chunk = slice(begin, begin + at_a_time)
+            gram = ((~holes[chunk]) @ products).reshape(-1, rank, rank) + self.penalty * np.eye(rank)
+            scores = np.linalg.solve(gram, (rows[chunk] @ self.loadings)[:, :, None])[:, :, 0]  # holes hold 0
+            completed[chunk][holes[chunk]] = (scores @ self.loadings.T)[holes[chunk]]
+        return completed
+
+
+def _follow(rows: Rows, holes: Holes, path: Any, max_iter: int, tol: float) -> list[tuple[Rows, int]]:
+    """The completed table and its number of shrinkages at every penalty of a decreasing path."""
+    completed, found = rows, []
+    for penalty in path:
+        moved, n_iter = np.inf, 0
+        while moved > tol * max(float(np.linalg.norm(completed)), 1e-300) and n_iter < max_iter:
+            update = np.where(holes, _shrink(completed, penalty), rows)
+            moved = float(np.linalg.norm(update - completed))
+            completed = update
+            n_iter += 1
+        found.append((completed, n_iter))
+    return found
+
+
+def _shrink(table: Rows, penalty: float) -> Rows:
+    """The table with every singular value less by ``penalty``, from the smaller of its two Gram matrices."""
+    tall = table.shape[0] >= table.shape[1]
+    squares, vectors = np.linalg.eigh(table.T @ table if tall else table @ table.T)
+    singular = np.sqrt(np.maximum(squares, 0))
+    kept = singular > penalty
+    projection = (vectors[:, kept] * (1 - penalty / singular[kept])) @ vectors[:, kept].T
+    return table @ projection if tall else projection @ table
