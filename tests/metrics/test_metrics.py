@@ -6,8 +6,20 @@ import itertools
 
 import numpy as np
 import pytest
+from scipy.stats import wasserstein_distance
 
-from otimpute.metrics import energy_distance, mae, rmse, wasserstein2
+from otimpute._random import generator, seed_from
+from otimpute.metrics import (
+    distributional,
+    energy_distance,
+    mae,
+    marginal_wasserstein1,
+    rmse,
+    sliced_wasserstein2,
+    wasserstein2,
+)
+
+SCORES = (mae, rmse, wasserstein2, energy_distance, sliced_wasserstein2, marginal_wasserstein1)
 
 
 @pytest.fixture
@@ -44,7 +56,7 @@ def test_energy_distance_is_the_v_statistic_over_incomplete_rows(tables) -> None
 
 def test_perfect_imputations_score_zero(tables) -> None:
     X, _, missing = tables
-    for score in (mae, rmse, wasserstein2, energy_distance):
+    for score in SCORES:
         assert score(X, X, missing) == pytest.approx(0, abs=1e-12)
 
 
@@ -62,6 +74,93 @@ def test_too_many_rows_for_exact_transport_are_refused(tables) -> None:
     ],
 )
 def test_bad_tables_are_refused(arguments, error, message) -> None:
-    for score in (mae, rmse, wasserstein2, energy_distance):
+    for score in SCORES:
         with pytest.raises(error, match=message):
             score(*arguments)
+
+
+def translated(shift: list[float]) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    X = np.random.default_rng(0).normal(size=(200, len(shift)))
+    return X, X + shift, np.ones(X.shape, dtype=bool)
+
+
+def test_sliced_wasserstein_on_a_line_is_the_exact_distance() -> None:
+    rng = np.random.default_rng(0)
+    X, imputed = rng.normal(size=(80, 1)), rng.exponential(size=(80, 1))
+    missing = rng.random(X.shape) < 0.5
+    assert sliced_wasserstein2(X, imputed, missing, n_projections=3) == pytest.approx(wasserstein2(X, imputed, missing))
+
+
+def test_sliced_wasserstein_is_the_mean_of_exact_distances_on_lines(tables) -> None:
+    ot = pytest.importorskip("ot")
+    X, imputed, missing = tables
+    rows = missing.any(axis=1)
+    directions = generator(seed_from(5), "directions").normal(size=(7, 3))
+    directions /= np.linalg.norm(directions, axis=1, keepdims=True)
+    score = sliced_wasserstein2(*tables, n_projections=7, random_state=5)
+    exact = [ot.emd2_1d(X[rows] @ u, imputed[rows] @ u) for u in directions]
+    assert score == pytest.approx(np.mean(exact))
+    theirs = ot.sliced_wasserstein_distance(X[rows], imputed[rows], projections=directions.T)
+    assert score == pytest.approx(theirs**2)
+
+
+def test_sliced_wasserstein_of_a_translation_is_its_squared_length_shared_among_the_dimensions() -> None:
+    # The mean of (u·t)² over unit vectors u is ‖t‖² / d.
+    score = sliced_wasserstein2(*translated([3.0, -4.0, 0.0, 0.0]), n_projections=40_000)
+    assert score == pytest.approx(25 / 4, rel=0.02)
+
+
+def test_sliced_wasserstein_never_exceeds_the_exact_distance(tables) -> None:
+    assert 0 < sliced_wasserstein2(*tables) < wasserstein2(*tables)
+
+
+def test_sliced_wasserstein_does_not_change_with_the_size_of_its_blocks(tables, monkeypatch) -> None:
+    whole = sliced_wasserstein2(*tables, n_projections=50)
+    for most in (1, 40):
+        monkeypatch.setattr(distributional, "_MOST_PROJECTED", most)
+        assert sliced_wasserstein2(*tables, n_projections=50) == pytest.approx(whole, rel=1e-12)
+
+
+def test_sliced_wasserstein_is_the_same_each_time_unless_the_random_state_differs(tables) -> None:
+    assert sliced_wasserstein2(*tables) == sliced_wasserstein2(*tables, random_state=0)
+    assert sliced_wasserstein2(*tables) != sliced_wasserstein2(*tables, random_state=1)
+    assert sliced_wasserstein2(*tables, random_state=None) != sliced_wasserstein2(*tables, random_state=None)
+
+
+@pytest.mark.parametrize(("n_projections", "error"), [(0, ValueError), (-1, ValueError), (2.0, TypeError), (True, TypeError)])
+def test_a_number_of_projections_below_one_is_refused(tables, n_projections, error) -> None:
+    with pytest.raises(error, match="n_projections must be a whole number >= 1, got"):
+        sliced_wasserstein2(*tables, n_projections=n_projections)
+
+
+def test_marginal_distances_compare_missing_entries_column_by_column(tables) -> None:
+    X, imputed, missing = tables
+    expected = [wasserstein_distance(X[missing[:, k], k], imputed[missing[:, k], k]) for k in range(3)]
+    assert min(expected) > 0
+    np.testing.assert_allclose(marginal_wasserstein1(*tables), expected)
+
+
+def test_marginal_distances_of_a_translation_are_its_absolute_coordinates() -> None:
+    np.testing.assert_allclose(marginal_wasserstein1(*translated([3.0, -4.0, 0.0])), [3, 4, 0], atol=1e-12)
+
+
+def test_columns_without_a_missing_entry_have_no_marginal_distance(tables) -> None:
+    X, imputed, missing = tables
+    missing[:, 1] = False
+    assert np.isnan(marginal_wasserstein1(X, imputed, missing)).tolist() == [False, True, False]
+
+
+@pytest.mark.parametrize("score", [wasserstein2, energy_distance, sliced_wasserstein2, marginal_wasserstein1])
+def test_which_row_got_which_values_does_not_change_scores_of_clouds(score) -> None:
+    rng = np.random.default_rng(0)
+    X, imputed = rng.normal(size=(2, 30, 3))
+    missing = np.ones(X.shape, dtype=bool)
+    np.testing.assert_allclose(score(X, rng.permutation(imputed), missing), score(X, imputed, missing))
+
+
+@pytest.mark.parametrize("score", [wasserstein2, energy_distance, sliced_wasserstein2])
+def test_rows_without_a_missing_value_do_not_count(score, tables) -> None:
+    X, imputed, missing = tables
+    rows = missing.any(axis=1)
+    assert not rows.all()
+    assert score(*tables) == pytest.approx(score(X[rows], imputed[rows], missing[rows]))

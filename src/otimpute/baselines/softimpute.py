@@ -171,4 +171,4 @@ def _shrink(table: Rows, penalty: float) -> Rows:
     singular = np.sqrt(np.maximum(squares, 0))
     kept = singular > penalty
     projection = (vectors[:, kept] * (1 - penalty / singular[kept])) @ vectors[:, kept].T
-    return table @ projection if tall else projection @ table
+    return np.asarray(table @ projection if tall else projection @ table)

@@ -1,0 +1,33 @@
+"""Write files so that nobody ever sees half of one."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from uuid import uuid4
+
+
+@contextmanager
+def appears_whole(path: Path) -> Iterator[Path]:
+    """A path in the same folder to write to; it takes the name ``path`` at the end, or vanishes if something fails.
+
+    Folders are made as needed. Its name begins with a dot: what a killed process left behind is easy to pass over.
+
+    >>> import tempfile
+    >>> path = Path(tempfile.mkdtemp()) / "new" / "table.csv"
+    >>> with appears_whole(path) as part:
+    ...     _ = part.write_text("a,b")
+    >>> path.read_text()
+    'a,b'
+    """
+    path.parent.mkdir(parents=True, exist_ok=True)
+    part = path.with_name(f".{path.stem}-{uuid4().hex}{path.suffix}")  # its suffix tells savers of pictures the format
+    try:
+        yield part
+        with part.open("rb+") as file:
+            os.fsync(file.fileno())  # the content before the name, even if the machine stops
+        part.replace(path)
+    finally:
+        part.unlink(missing_ok=True)

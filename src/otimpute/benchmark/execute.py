@@ -1,0 +1,163 @@
+"""Do many tasks side by side, each in a process of its own, and keep their records."""
+
+from __future__ import annotations
+
+import json
+import os
+import queue
+import signal
+import subprocess
+import sys
+import tempfile
+import threading
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+from .record import Record
+from .store import Store
+from .task import Task
+from .worker import FORKS, READY
+
+_WORKER = [sys.executable, "-m", "otimpute.benchmark.worker"]
+_ONE_THREAD = dict.fromkeys(
+    ["OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "VECLIB_MAXIMUM_THREADS", "NUMBA_NUM_THREADS"], "1"
+)
+
+
+def execute(
+    tasks: Sequence[Task], store: Store, *, jobs: int = 1, data_home: str | Path | None = None, max_seconds: float | None = None
+) -> Iterator[Record | None]:
+    """Do the tasks, ``jobs`` at a time, and yield their records as they are written; None for one another process has.
+
+    Every task runs on one thread in a fresh process, so that results depend neither on ``jobs`` nor on the order.
+    """
+    from joblib import Parallel, delayed
+
+    pool = _Pool(sorted({task.imputer for task in tasks}), data_home, max_seconds)
+
+    def do(task: Task) -> Record | None:
+        with store.claim(task) as mine:
+            if not mine or store.has(task):
+                return None
+            record = pool.ask(task)
+            store.write(record)
+            return record
+
+    try:
+        yield from Parallel(n_jobs=jobs, prefer="threads", return_as="generator_unordered")(delayed(do)(task) for task in tasks)
+    finally:
+        pool.close()
+
+
+class _Pool:
+    """Workers that wait for a task; a thread takes one, asks it, and puts it back."""
+
+    def __init__(self, imputers: Sequence[str], data_home: str | Path | None, max_seconds: float | None):
+        self._imputers = imputers
+        self._data_home = None if data_home is None else str(data_home)
+        self._max_seconds = max_seconds
+        self._idle: queue.LifoQueue[_Worker] = queue.LifoQueue()
+        self._all: list[_Worker] = []
+        self._closed = False
+
+    def ask(self, task: Task) -> Record:
+        worker = self._take()
+        request = {"task": task.as_dict(), "data_home": self._data_home}
+        reply, timed_out = worker.ask(request, self._max_seconds)
+        if reply is not None:
+            if worker.serves_again:
+                self._idle.put(worker)
+            return Record.from_json(reply, task.key)
+        if self._closed:
+            raise KeyboardInterrupt
+        last_words = worker.stop()
+        if timed_out:
+            seconds = {"task": float(self._max_seconds or 0)}
+            return Record(task, "timeout", f"took longer than {self._max_seconds:g} s", seconds=seconds)
+        return Record(task, "failed", f"the worker died: {last_words}")
+
+    def _take(self) -> _Worker:
+        try:
+            return self._idle.get_nowait()
+        except queue.Empty:
+            worker = _Worker(self._imputers)
+            self._all.append(worker)
+            worker.wait_until_ready()
+            return worker
+
+    def close(self) -> None:
+        self._closed = True
+        for worker in self._all:
+            worker.stop()
+
+
+class _Worker:
+    """A process of `otimpute.benchmark.worker`."""
+
+    def __init__(self, imputers: Sequence[str]):
+        self.serves_again = FORKS
+        self._errors = tempfile.TemporaryFile()  # noqa: SIM115 - closed by stop
+        self._process = subprocess.Popen(
+            [*_WORKER, *imputers],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=self._errors,
+            env={**os.environ, **_ONE_THREAD},
+            start_new_session=True,  # an interrupt is ours to handle, and its children end with it
+        )
+
+    def wait_until_ready(self) -> None:
+        """Let it load and compile, which no task should have to answer for."""
+        assert self._process.stdout is not None
+        if self._process.stdout.readline() != READY:
+            raise RuntimeError(f"a worker could not start, so no task can run: {self.stop()}")
+
+    def ask(self, request: Any, max_seconds: float | None) -> tuple[str | None, bool]:
+        """Its reply, or None if it died or was too slow, and whether it was too slow."""
+        assert self._process.stdin is not None
+        assert self._process.stdout is not None
+        timed_out = threading.Event()
+
+        def stop_late() -> None:
+            timed_out.set()
+            self._kill()
+
+        timer = threading.Timer(max_seconds, stop_late) if max_seconds else None
+        try:
+            self._process.stdin.write(json.dumps(request).encode() + b"\n")
+            self._process.stdin.flush()
+            if timer:
+                timer.start()
+            line = self._process.stdout.readline()
+        except (BrokenPipeError, ValueError):  # it died, or was stopped, between two tasks
+            line = b""
+        finally:
+            if timer:
+                timer.cancel()
+        if not line.endswith(b"\n"):
+            return None, timed_out.is_set()
+        return json.loads(line), False
+
+    def stop(self) -> str:
+        """End it and what it started; returns the end of what it wrote to its error stream."""
+        self._kill()
+        self._process.wait()
+        for stream in (self._process.stdin, self._process.stdout):
+            if stream is not None:
+                stream.close()
+        if self._errors.closed:
+            return ""
+        self._errors.seek(0)
+        last_words = self._errors.read().decode(errors="replace")[-1000:].strip()
+        self._errors.close()
+        return last_words
+
+    def _kill(self) -> None:
+        try:
+            if hasattr(os, "killpg"):
+                os.killpg(self._process.pid, signal.SIGKILL)
+            else:  # pragma: no cover - Windows
+                self._process.kill()
+        except ProcessLookupError:
+            pass

@@ -1,0 +1,143 @@
+"""What accuracy costs: time against error, one point a method."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..outcome import Outcome
+from ..summary.blocks import relative_scores, shared_blocks
+from ..summary.cells import aggregate
+from ..summary.names import method_label, score_label
+from .label_places import place_labels
+from .style import (
+    FAINT,
+    MethodStyle,
+    add_caption,
+    bold_if_ours,
+    house_style,
+    marker_look,
+    method_styles,
+    new_figure,
+    plain,
+    show_seconds,
+)
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+TRADE_SCORES = ("rmse", "energy_distance")
+_SHORTEST = 1e-6  # seconds; clocks know no less
+
+
+@dataclass(frozen=True, eq=False)
+class _Trade:
+    """Time and relative error of the methods of one panel."""
+
+    score: str
+    reference: str
+    methods: tuple[str, ...]
+    seconds: NDArray[np.float64]  # [method]
+    errors: NDArray[np.float64]  # [method]
+    n_blocks: int
+    left_out: tuple[str, ...]
+
+
+def draw_time_accuracy(outcomes: Sequence[Outcome]) -> Figure:
+    """Seconds to fit against the error relative to the column mean, geometric means over the blocks all methods share."""
+    trades = [trade for score in TRADE_SCORES if (trade := _collect(outcomes, score))]
+    if not trades:
+        raise ValueError(f"methods share no data set and setting on which they have one of {', '.join(TRADE_SCORES)}")
+    styles = method_styles(o.method for o in outcomes)
+    with house_style():
+        figure = new_figure(5.6 * len(trades), 4.9)
+        figure.suptitle("Accuracy and what it costs")
+        columns = figure.subplots(1, len(trades), squeeze=False)[0]
+        for axes, trade in zip(columns, trades, strict=True):
+            _draw_panel(axes, trade, styles)
+        add_caption(figure, _caption(trades))
+        figure.draw_without_rendering()  # only now are the places of the points known
+        for axes, trade in zip(columns, trades, strict=True):
+            _label_points(axes, trade)
+    return figure
+
+
+def _collect(outcomes: Sequence[Outcome], score: str) -> _Trade | None:
+    blocks = shared_blocks(aggregate(outcomes, score))
+    if not blocks.keys:
+        return None
+    reference, errors = relative_scores(blocks)
+    shared = set(blocks.keys)
+    times = [cell for cell in aggregate(outcomes, "seconds") if (cell.dataset, cell.setting) in shared]
+    seconds = np.maximum(shared_blocks(times, blocks.methods).means, _SHORTEST)
+    mean_seconds = np.exp(np.log(seconds).mean(axis=0))
+    return _Trade(score, reference, blocks.methods, mean_seconds, errors, len(blocks.keys), blocks.left_out)
+
+
+def pareto_front(seconds: NDArray[np.float64], errors: NDArray[np.float64]) -> list[int]:
+    """The points than which no other is both as fast and as accurate, from the fastest on.
+
+    >>> pareto_front(np.array([1.0, 2.0, 3.0]), np.array([0.9, 0.95, 0.5]))
+    [0, 2]
+    """
+    front: list[int] = []
+    for i in np.lexsort((errors, seconds)):
+        if not front or errors[i] < errors[front[-1]]:
+            front.append(int(i))
+    return front
+
+
+def _draw_panel(axes: Axes, trade: _Trade, styles: dict[str, MethodStyle]) -> None:
+    front = pareto_front(trade.seconds, trade.errors)
+    axes.step(trade.seconds[front], trade.errors[front], where="post", color=FAINT, linewidth=1, linestyle="--", zorder=1)
+    for method, x, y in zip(trade.methods, trade.seconds, trade.errors, strict=True):
+        axes.plot(x, y, **(marker_look(styles[method]) | {"markersize": 14 if styles[method].marker == "*" else 9}))
+    axes.set_xscale("log")
+    low, high = np.log10([trade.seconds.min(), trade.seconds.max()])
+    span = max(high - low, 0.5)
+    axes.set_xlim(10 ** (low - 0.2 * span), 10 ** (high + 0.3 * span))  # room for the names, most on their usual side
+    show_seconds(axes.xaxis, axes.get_xlim())
+    axes.margins(y=0.12)
+    axes.grid()
+    axes.set_title(plain(score_label(trade.score)), fontweight="bold")
+    axes.set_xlabel("seconds to fit")
+    axes.set_ylabel("error relative to the column mean" if trade.reference == "mean" else "error relative to the best method")
+
+
+def _caption(trades: Sequence[_Trade]) -> str:
+    text = (
+        f"Geometric means over {min(trade.n_blocks for trade in trades)} pairs of data set and setting; "
+        "to the left and down is better. Dashed: the methods that none beats in both."
+    )
+    left_out = {method_label(method): None for trade in trades for method in trade.left_out}
+    return text + (f" Not shown, run on too few of them: {', '.join(left_out)}." if left_out else "")
+
+
+def _label_points(axes: Axes, trade: _Trade) -> None:
+    pixels = axes.figure.dpi / 72  # in a point
+    places = axes.transData.transform(np.column_stack([trade.seconds, trade.errors]))
+    texts = [
+        axes.annotate(plain(method_label(method)).replace(" (", "\n("), (x, y), (0, 0), textcoords="offset points", va="bottom")
+        for method, x, y in zip(trade.methods, trade.seconds, trade.errors, strict=True)
+    ]
+    for text, method in zip(texts, trade.methods, strict=True):
+        text.set_fontweight(bold_if_ours(method))
+    steps = places[pareto_front(trade.seconds, trade.errors)]
+    flat = np.column_stack([steps[:-1], steps[1:, 0], steps[:-1, 1]])
+    steep = np.column_stack([steps[1:], steps[1:, 0], steps[:-1, 1]])
+    lines = np.concatenate([flat, steep]) + pixels * np.array([-3, -3, 3, 3])
+    markers = np.hstack([places - 6 * pixels, places + 6 * pixels])
+    corners = place_labels(
+        places,
+        [text.get_window_extent().size for text in texts],
+        bounds=axes.get_window_extent().extents,
+        obstacles=np.concatenate([lines, markers]),
+        gap=7 * pixels,
+    )
+    for text, corner, place in zip(texts, corners, places, strict=True):
+        text.xyann = tuple((corner - place) / pixels)

@@ -1,0 +1,22 @@
+"""What the tables and the figures are made of."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What one finished task gave on one part of its table."""
+
+    dataset: str
+    setting: str  # mechanism and rate: "mcar-30"
+    method: str
+    seed: int
+    part: str  # "train": rows the method was fitted on; "test": rows it saw only in transform
+    scores: Mapping[str, float]  # by metric; one that was not computed is absent
+    seconds: float  # fit for "train", transform for "test"
+    added_mib: float  # memory that imputing added to its process
+    n: int
+    d: int

@@ -1,0 +1,74 @@
+"""What is kept of a task: enough to trust it, or to know why not."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterator, Mapping
+from dataclasses import asdict, dataclass, field, fields
+from typing import Any, Self
+
+from .outcome import Outcome
+from .task import Task, canonical
+
+FORMAT = 1
+
+
+class ForeignRecordError(ValueError):
+    """A file is not an intact record of the task it is named after."""
+
+
+@dataclass(frozen=True)
+class Record:
+    """The result of a task, good or bad."""
+
+    task: Task
+    status: str  # "ok", "failed" or "timeout"
+    error: str = ""
+    scores: Mapping[str, Mapping[str, float]] = field(default_factory=dict)  # by part of the table, by metric
+    seconds: Mapping[str, float] = field(default_factory=dict)  # "fit", "transform", and "task" with loading and scoring
+    peak_mib: float = 0.0  # of the process that imputed
+    added_mib: float = 0.0  # what imputing added to it
+    flags: tuple[str, ...] = ()  # what looks wrong in a result that came back
+    warnings: tuple[str, ...] = ()
+    n: int = 0
+    d: int = 0
+    n_missing: int = 0
+    versions: Mapping[str, str] = field(default_factory=dict)
+
+    def to_json(self) -> str:
+        """Text for a file, with a checksum of its content."""
+        content = {"format": FORMAT, **asdict(self)}
+        return json.dumps({**content, "sha256": _checksum(content)}, indent=1, allow_nan=False)
+
+    @classmethod
+    def from_json(cls, text: str, key: str) -> Self:
+        """Read a record of the task ``key``; anything else raises `ForeignRecordError` with the reason."""
+        try:
+            content = json.loads(text)
+            checksum = content.pop("sha256")
+            if content.pop("format") != FORMAT:
+                raise ForeignRecordError(f"written in another format than {FORMAT}")
+            if checksum != _checksum({"format": FORMAT, **content}):
+                raise ForeignRecordError("content and checksum differ: damaged or edited")
+            task = Task.from_dict(content.pop("task"))
+            content["flags"], content["warnings"] = tuple(content["flags"]), tuple(content["warnings"])
+            record = cls(task, **{each.name: content[each.name] for each in fields(cls) if each.name != "task"})
+        except (json.JSONDecodeError, UnicodeDecodeError, KeyError, TypeError, AttributeError) as error:
+            raise ForeignRecordError(f"not a record: {type(error).__name__}: {error}") from None
+        if task.key != key:
+            raise ForeignRecordError(f"holds task {task.key}, not the one it is named after")
+        return record
+
+    def outcomes(self) -> Iterator[Outcome]:
+        """Its numbers, a part of the table at a time; none if it failed."""
+        for part, scores in self.scores.items():
+            seconds = self.seconds["fit" if part == "train" else "transform"]
+            task = self.task
+            yield Outcome(
+                task.dataset, task.setting, task.method, task.seed, part, scores, seconds, self.added_mib, self.n, self.d
+            )
+
+
+def _checksum(content: Mapping[str, Any]) -> str:
+    return hashlib.sha256(canonical(content).encode()).hexdigest()

@@ -1,0 +1,120 @@
+"""A folder of records: one atomic file a task, safe to share between processes and to be killed over."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from .._files import appears_whole
+from .outcome import Outcome
+from .record import ForeignRecordError, Record
+from .task import Task, canonical
+
+try:
+    import fcntl
+except ImportError:  # pragma: no cover - Windows: two processes may then do the same task, which costs time only
+    fcntl = None  # type: ignore[assignment]
+
+
+@dataclass
+class Contents:
+    """What a folder holds."""
+
+    planned: dict[str, Task] = field(default_factory=dict)
+    records: dict[str, Record] = field(default_factory=dict)
+    foreign: dict[Path, str] = field(default_factory=dict)  # files that are not intact records, and why
+
+
+class Store:
+    """Plans and records under a folder."""
+
+    def __init__(self, folder: str | Path):
+        self.folder = Path(folder)
+        self._records = self.folder / "records"
+        self._plans = self.folder / "plans"
+        self._claims = self.folder / "claims"
+
+    def plan(self, suite: str, tasks: Sequence[Task]) -> None:
+        """Remember what was asked for, so that `read` can tell what is still missing."""
+        text = json.dumps({"suite": suite, "tasks": [task.as_dict() for task in tasks]})
+        name = hashlib.sha256(canonical(sorted(task.key for task in tasks)).encode()).hexdigest()[:16]
+        _write(self._plans / f"{name}.json", text)
+
+    def read(self) -> Contents:
+        """Everything in the folder; what cannot be trusted is listed, never used."""
+        if not self.folder.is_dir():
+            raise FileNotFoundError(f"no benchmark folder {str(self.folder)!r}; run one first, with --out {self.folder}")
+        contents = Contents()
+        for path in sorted(self._plans.glob("*.json")):
+            try:
+                tasks = [Task.from_dict(each) for each in json.loads(path.read_text())["tasks"]]
+            except (ValueError, KeyError, TypeError) as error:
+                contents.foreign[path] = f"not a plan: {type(error).__name__}: {error}"
+                continue
+            contents.planned |= {task.key: task for task in tasks}
+        for path in sorted(self._records.glob("*")):
+            if path.name.startswith("."):
+                continue  # being written, or left by a run that was killed while writing
+            try:
+                contents.records[path.stem] = _read_record(path)
+            except ForeignRecordError as error:
+                contents.foreign[path] = str(error)
+        return contents
+
+    def has(self, task: Task) -> bool:
+        """Whether an intact record of the task is there."""
+        try:
+            _read_record(self._records / f"{task.key}.json")
+        except (FileNotFoundError, ForeignRecordError):
+            return False
+        return True
+
+    def write(self, record: Record) -> None:
+        """Keep a record; a reader sees all of it or none."""
+        _write(self._records / f"{record.task.key}.json", record.to_json())
+
+    def discard(self, key: str) -> None:
+        """Forget a record, so that its task runs again."""
+        (self._records / f"{key}.json").unlink(missing_ok=True)
+
+    @contextmanager
+    def claim(self, task: Task) -> Iterator[bool]:
+        """Whether this process may do the task now; False while another one does. A killed process loses its claim."""
+        if fcntl is None:  # pragma: no cover
+            yield True
+            return
+        self._claims.mkdir(parents=True, exist_ok=True)
+        path = self._claims / task.key
+        with path.open("w") as file:
+            try:
+                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except OSError:
+                yield False
+                return
+            try:
+                yield True
+            finally:
+                path.unlink(missing_ok=True)
+
+
+def outcomes_in(folder: str | Path) -> list[Outcome]:
+    """The numbers of every good record of what was planned in a benchmark folder."""
+    contents = Store(folder).read()
+    found = [contents.records[key] for key in contents.planned if key in contents.records]
+    return [outcome for record in found for outcome in record.outcomes()]
+
+
+def _read_record(path: Path) -> Record:
+    try:
+        return Record.from_json(path.read_text(encoding="utf-8"), path.stem)
+    except UnicodeDecodeError as error:
+        raise ForeignRecordError(f"not text: {error.reason}") from None
+
+
+def _write(path: Path, text: str) -> None:
+    with appears_whole(path) as part:
+        part.write_text(text, encoding="utf-8")

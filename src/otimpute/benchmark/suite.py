@@ -1,0 +1,157 @@
+"""Suites say what to run: a YAML file becomes a list of tasks."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from importlib import resources
+from pathlib import Path
+from typing import Any
+
+from .._checks import check_choice, check_count, check_real
+from .._optional import require
+from ..datasets import list_datasets
+from ..registry import make_imputer, make_mechanism
+from .task import Task
+
+_FIELDS = {"description", "datasets", "settings", "methods", "seeds", "test_fraction"}
+
+
+@dataclass(frozen=True)
+class Method:
+    """A named way to impute: an imputer of the registry and its parameters."""
+
+    name: str
+    imputer: str
+    parameters: Mapping[str, Any]
+
+
+@dataclass(frozen=True)
+class Setting:
+    """A way to hide values: a mechanism of the registry, its rate and other options."""
+
+    mechanism: str
+    rate: float
+    options: Mapping[str, Any]
+
+    @property
+    def name(self) -> str:
+        """As in `Task.setting`."""
+        return Task("", self.mechanism, self.rate, "", "", 0, options=self.options).setting
+
+
+@dataclass(frozen=True)
+class Suite:
+    """All combinations of data sets, settings, methods and seeds."""
+
+    name: str
+    description: str
+    datasets: tuple[str, ...]
+    settings: tuple[Setting, ...]
+    methods: tuple[Method, ...]
+    seeds: tuple[int, ...]
+    test_fraction: float
+
+    def tasks(self) -> list[Task]:
+        """Every task, a whole seed before the next: an unfinished run already shows the whole picture once."""
+        return [
+            Task(
+                dataset, setting.mechanism, setting.rate, method.name, method.imputer, seed,
+                method.parameters, setting.options, self.test_fraction,
+            )
+            for seed in self.seeds
+            for dataset in self.datasets
+            for setting in self.settings
+            for method in self.methods
+        ]  # fmt: skip
+
+    def only(
+        self,
+        *,
+        datasets: Iterable[str] = (),
+        settings: Iterable[str] = (),
+        methods: Iterable[str] = (),
+        seeds: Iterable[int] = (),
+    ) -> Suite:
+        """The part with these names; what is empty is not restricted. Seeds may be others than the suite's."""
+        return replace(
+            self,
+            datasets=_chosen("data set", datasets, self.datasets, str),
+            settings=_chosen("setting", settings, self.settings, lambda setting: setting.name),
+            methods=_chosen("method", methods, self.methods, lambda method: method.name),
+            seeds=tuple(dict.fromkeys(seeds)) or self.seeds,
+        )
+
+
+def list_suites() -> list[str]:
+    """Names of the suites that come with otimpute.
+
+    >>> list_suites()
+    ['oos', 'paper', 'runtime', 'smoke']
+    """
+    return sorted(Path(each.name).stem for each in resources.files(__package__).joinpath("suites").iterdir())
+
+
+def load_suite(name_or_path: str | Path) -> Suite:
+    """Read a suite that comes with otimpute, by name, or one of your own, by the path of its file.
+
+    >>> suite = load_suite("smoke")
+    >>> len(suite.tasks()) == len(suite.datasets) * len(suite.settings) * len(suite.methods) * len(suite.seeds)
+    True
+    """
+    yaml = require("yaml", "reading a suite", "bench")
+    path = Path(name_or_path)
+    if str(name_or_path) in list_suites():
+        text = resources.files(__package__).joinpath("suites", f"{name_or_path}.yaml").read_text(encoding="utf-8")
+    elif path.is_file():
+        text = path.read_text(encoding="utf-8")
+    else:
+        raise FileNotFoundError(
+            f"no suite {str(name_or_path)!r}: pass one of {', '.join(list_suites())}, or the path of a YAML file"
+        )
+    try:
+        content = yaml.safe_load(text)
+    except yaml.YAMLError as error:
+        raise ValueError(f"suite {path.name}: not YAML: {error}") from None
+    try:
+        return _suite(path.stem, content)
+    except (TypeError, ValueError) as error:
+        raise ValueError(f"suite {path.name}: {error}") from None
+
+
+def _suite(name: str, content: Any) -> Suite:
+    if not isinstance(content, dict) or not {"settings", "methods"} <= set(content) <= _FIELDS:
+        got = sorted(content) if isinstance(content, dict) else content
+        raise ValueError(f"expected the entries {', '.join(sorted(_FIELDS))} (settings and methods always), got {got}")
+    datasets = content.get("datasets", "all")
+    seeds = content.get("seeds", 1)
+    return Suite(
+        name,
+        str(content.get("description", "")).strip(),
+        tuple(list_datasets() if datasets == "all" else (check_choice("data set", d, list_datasets()) for d in datasets)),
+        tuple(_setting(each) for each in content["settings"]),
+        tuple(_method(str(label), each or {}) for label, each in content["methods"].items()),
+        tuple(range(check_count("seeds", seeds)) if isinstance(seeds, int) else (int(seed) for seed in seeds)),
+        check_real("test_fraction", content.get("test_fraction", 0.0), at_least=0, below=1),
+    )
+
+
+def _setting(content: Mapping[str, Any]) -> Setting:
+    options = dict(content)
+    setting = Setting(str(options.pop("mechanism", "")), float(options.pop("rate", 0.0)), options)
+    make_mechanism(setting.mechanism, setting.rate, setting.options)  # a wrong name must not wait for the first task
+    return setting
+
+
+def _method(label: str, content: Mapping[str, Any]) -> Method:
+    parameters = dict(content)
+    method = Method(label, str(parameters.pop("imputer", label)), parameters)
+    make_imputer(method.imputer, method.parameters)
+    return method
+
+
+def _chosen(what: str, wanted: Iterable[str], there: Sequence[Any], name_of: Any) -> tuple[Any, ...]:
+    names = list(wanted)
+    for name in names:
+        check_choice(what, name, [name_of(each) for each in there])
+    return tuple(each for each in there if not names or name_of(each) in names)

@@ -1,0 +1,127 @@
+"""The order in which settings and methods are shown, and what readers see instead of their names in code."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterable
+
+_METHODS = {
+    "mean": "column mean",
+    "knn": "KNN",
+    "ice": "ICE",
+    "softimpute": "softimpute",
+    "gaussian_em": "Gaussian EM",
+    "missforest": "missForest",
+    "miwae": "MIWAE",
+    "gain": "GAIN",
+    "vaeac": "VAEAC",
+    "sinkhorn_paper": "Sinkhorn (paper preset)",
+    "sinkhorn": "Sinkhorn (ours, defaults)",
+}
+_MECHANISMS = {
+    "mcar": "MCAR",
+    "logistic_mar": "MAR",
+    "logistic_mnar": "MNAR logistic",
+    "logistic_self_mnar": "MNAR self-masked",
+    "quantile_mnar": "MNAR quantile",
+}
+_SCORES = {
+    "mae": "MAE",
+    "rmse": "RMSE",
+    "wasserstein2": "squared W₂",
+    "energy_distance": "energy distance",
+    "sliced_wasserstein2": "sliced squared W₂",
+    "marginal_wasserstein1": "marginal W₁",
+    "seconds": "seconds",
+    "added_mib": "memory added (MiB)",
+}
+# Words that can go from the long names of the UCI sets without making two of them alike.
+_SPARE_WORDS = {"bench", "biodegradation", "connectionist", "diagnostic", "hydrodynamics", "model", "noise", "self"}
+_LONGEST = 24
+
+
+def is_ours(method: str) -> bool:
+    """Whether a method is one of this package's: its name begins with ``sinkhorn``."""
+    return method.startswith("sinkhorn")
+
+
+def sort_methods(methods: Iterable[str]) -> list[str]:
+    """Known baselines, other methods, and ours last, where a reader looks for them.
+
+    >>> sort_methods(["sinkhorn", "zebra", "knn", "mean"])
+    ['mean', 'knn', 'zebra', 'sinkhorn']
+    """
+    known = list(_METHODS)
+    return sorted(set(methods), key=lambda m: (is_ours(m), known.index(m) if m in known else len(known), m))
+
+
+def sort_settings(settings: Iterable[str]) -> list[str]:
+    """By mechanism, then by rate as a number.
+
+    >>> sort_settings(["quantile_mnar-30", "mcar-50", "mcar-5"])
+    ['mcar-5', 'mcar-50', 'quantile_mnar-30']
+    """
+    known = list(_MECHANISMS)
+
+    def place(setting: str) -> tuple[int, str, float, str]:
+        mechanism, rate, _ = _split(setting)
+        return (known.index(mechanism) if mechanism in known else len(known), mechanism, float(rate or 0), setting)
+
+    return sorted(set(settings), key=place)
+
+
+def method_label(method: str) -> str:
+    """What a figure calls a method.
+
+    >>> method_label("gaussian_em"), method_label("my_forest")
+    ('Gaussian EM', 'my forest')
+    """
+    return _METHODS.get(method) or (_spoken(method).capitalize() if is_ours(method) else _spoken(method))
+
+
+def setting_label(setting: str) -> str:
+    """What a figure calls a setting.
+
+    >>> setting_label("logistic_mar-30"), setting_label("quantile_mnar-30-tails=upper")
+    ('MAR 30 %', 'MNAR quantile 30 %, tails=upper')
+    """
+    mechanism, rate, options = _split(setting)
+    label = _MECHANISMS.get(mechanism) or _spoken(mechanism)
+    return label + (f" {rate} %" if rate else "") + (f", {options}" if options else "")
+
+
+def score_label(score: str) -> str:
+    """What a figure calls a score.
+
+    >>> score_label("energy_distance")
+    'energy distance'
+    """
+    return _SCORES.get(score) or _spoken(score)
+
+
+def dataset_labels(datasets: Iterable[str]) -> dict[str, str]:
+    """Short labels of data sets, in alphabetical order of the sets; two sets never share one.
+
+    >>> dataset_labels(["connectionist_bench_sonar", "breast_cancer_diagnostic"])
+    {'breast_cancer_diagnostic': 'breast cancer', 'connectionist_bench_sonar': 'sonar'}
+    """
+    names = sorted(set(datasets))
+    short = {name: "_".join(word for word in name.split("_") if word not in _SPARE_WORDS) or name for name in names}
+    short = {name: _cut(label) for name, label in short.items()}
+    uses = Counter(short.values())
+    return {name: _spoken(name if uses[label] > 1 else label) for name, label in short.items()}
+
+
+def _split(setting: str) -> tuple[str, str, str]:
+    """Mechanism, rate in percent and options; a setting that is not so composed is all mechanism."""
+    match = re.fullmatch(r"(.+?)-(\d+(?:\.\d+)?)(?:-(.+))?", setting)
+    return (match[1], match[2], match[3] or "") if match else (setting, "", "")
+
+
+def _cut(label: str) -> str:
+    return label if len(label) <= _LONGEST else label[: _LONGEST - 1] + "…"
+
+
+def _spoken(name: str) -> str:
+    return name.replace("_", " ").strip() or name

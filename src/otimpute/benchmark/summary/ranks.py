@@ -1,0 +1,141 @@
+"""Average ranks of the methods, and which of the differences are more than chance."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import combinations
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy.stats import friedmanchisquare, rankdata, wilcoxon
+
+from ..._checks import check_real
+from ..outcome import Outcome
+from .blocks import Blocks, shared_blocks
+from .cells import aggregate
+
+
+@dataclass(frozen=True)
+class Ranks:
+    """Average ranks, best first, and the tests that go with them. Without a shared block, ``methods`` is empty."""
+
+    methods: tuple[str, ...]
+    ranks: tuple[float, ...]
+    friedman_p: float  # NaN with fewer than three methods or two data sets
+    pairwise_p: Mapping[tuple[str, str], float]  # Wilcoxon, adjusted by Holm; keys (better rank, worse rank)
+    cliques: tuple[tuple[str, ...], ...]  # runs of neighbours none of which differ significantly
+    left_out: tuple[str, ...]  # methods that finished too few blocks to be compared
+    n_datasets: int
+    n_blocks: int  # (data set, setting) pairs used
+    n_blocks_left_out: int
+
+
+def average_ranks(
+    outcomes: Iterable[Outcome],
+    score: str,
+    part: str = "train",
+    *,
+    methods: Iterable[str] | None = None,
+    coverage: float = 0.9,
+    alpha: float = 0.05,
+) -> Ranks:
+    """Rank the methods (1 is best, that is lowest) on every data set and setting, average, and test.
+
+    Compared are ``methods``, or by default those that finished at least the share ``coverage`` of the blocks, on the
+    blocks that all of them finished.
+
+    The tests take the **data set** as their unit. The settings of one data set hide other cells of the same numbers: a
+    method that suits the set does well in all of them, so to count them as independent would make the p values far too
+    small. Ranks are therefore averaged over the settings of each set first, and every set weighs the same.
+
+    - Friedman's test on these ranks asks whether the methods differ at all.
+    - For each pair, Wilcoxon's signed-rank test over data sets asks whether the two differ. Its unit is the relative
+      difference (a − b) / (a + b) of the two scores, averaged over the settings of a set: unlike a difference of ranks it
+      does not depend on which other methods take part, and unlike a plain difference one set on which a method explodes
+      cannot outweigh the rest. Holm's correction holds the chance of any false finding among all pairs at ``alpha``.
+
+    >>> scores = {"mean": 1.0, "knn": 0.8, "sinkhorn": 0.5}
+    >>> outcomes = [
+    ...     Outcome(f"set {i}", "mcar-30", method, 0, "train", {"rmse": scores[method] + i / 100}, 1.0, 50.0, 100, 4)
+    ...     for i in range(8) for method in scores
+    ... ]
+    >>> result = average_ranks(outcomes, "rmse")
+    >>> result.methods, result.ranks, result.cliques
+    (('sinkhorn', 'knn', 'mean'), (1.0, 2.0, 3.0), ())
+    >>> round(result.pairwise_p["sinkhorn", "knn"], 4)
+    0.0234
+    """
+    alpha = check_real("alpha", alpha, above=0, below=1)
+    blocks = shared_blocks(aggregate(outcomes, score, part), methods, coverage=coverage)
+    by_dataset = [np.flatnonzero([key[0] == dataset for key in blocks.keys]) for dataset in sorted({k[0] for k in blocks.keys})]
+    ranks = rankdata(blocks.means, axis=1) if blocks.keys else blocks.means
+    ranks_by_dataset = np.array([ranks[rows].mean(axis=0) for rows in by_dataset])  # [data set, method]
+    average = ranks_by_dataset.mean(axis=0) if blocks.keys else np.zeros(0)
+    order = [int(i) for i in np.argsort(average, kind="stable")]
+    ordered = tuple(blocks.methods[i] for i in order)
+
+    pairs = list(combinations(order, 2))
+    raw = [_pair_p(blocks, by_dataset, i, j) for i, j in pairs]
+    pairwise = {(blocks.methods[i], blocks.methods[j]): p for (i, j), p in zip(pairs, holm(raw), strict=True)}
+    return Ranks(
+        methods=ordered,
+        ranks=tuple(float(average[i]) for i in order),
+        friedman_p=_friedman_p(ranks_by_dataset),
+        pairwise_p=pairwise,
+        cliques=find_cliques(ordered, {pair for pair, p in pairwise.items() if p <= alpha}),
+        left_out=blocks.left_out,
+        n_datasets=len(by_dataset),
+        n_blocks=len(blocks.keys),
+        n_blocks_left_out=blocks.n_left_out,
+    )
+
+
+def holm(p_values: ArrayLike) -> list[float]:
+    """Adjust p values so that comparing each with α holds the chance of any false finding at α (Holm's step-down).
+
+    >>> holm([0.01, 0.04, 0.03])
+    [0.03, 0.06, 0.06]
+    """
+    p = np.asarray(p_values, dtype=np.float64)
+    order = np.argsort(p, kind="stable")
+    adjusted = np.empty_like(p)
+    adjusted[order] = np.maximum.accumulate(p[order] * np.arange(len(p), 0, -1))
+    return [float(value) for value in np.minimum(adjusted, 1)]
+
+
+def find_cliques(methods: Sequence[str], different: Iterable[tuple[str, str]]) -> tuple[tuple[str, ...], ...]:
+    """The longest runs of neighbours in ``methods``, two or more, of which no pair is ``different``.
+
+    Only neighbours in rank order: a bar over a method that differs from others under it would say the wrong thing.
+
+    >>> find_cliques("abcd", [("a", "c"), ("a", "d")])
+    (('a', 'b'), ('b', 'c', 'd'))
+    """
+    apart = {frozenset(pair) for pair in different}
+    runs: list[tuple[str, ...]] = []
+    reached = 0
+    for start in range(len(methods)):
+        end = start + 1
+        while end < len(methods) and not any(frozenset((methods[end], m)) in apart for m in methods[start:end]):
+            end += 1
+        if end > reached and end - start > 1:
+            runs.append(tuple(methods[start:end]))
+        reached = max(reached, end)
+    return tuple(runs)
+
+
+def _pair_p(blocks: Blocks, by_dataset: Sequence[NDArray[np.intp]], i: int, j: int) -> float:
+    a, b = blocks.means[:, i], blocks.means[:, j]
+    size = np.abs(a) + np.abs(b)
+    difference = np.divide(a - b, size, out=np.zeros_like(a), where=size > 0)
+    per_dataset = np.array([difference[rows].mean() for rows in by_dataset])
+    return float(wilcoxon(per_dataset).pvalue) if per_dataset.any() else 1.0
+
+
+def _friedman_p(ranks_by_dataset: NDArray[np.float64]) -> float:
+    if ranks_by_dataset.ndim < 2 or len(ranks_by_dataset) < 2 or ranks_by_dataset.shape[1] < 3:
+        return float("nan")
+    if (ranks_by_dataset == ranks_by_dataset[:, :1]).all():  # ties throughout: the statistic would be 0 / 0
+        return 1.0
+    return float(friedmanchisquare(*ranks_by_dataset.T).pvalue)

@@ -1,0 +1,125 @@
+"""Tables of a score: data sets by methods, one table a setting."""
+
+from __future__ import annotations
+
+import csv
+import io
+import math
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from scipy.stats import rankdata
+
+from ..._checks import check_choice
+from ..outcome import Outcome
+from .blocks import relative_scores, shared_blocks
+from .cells import Cell, aggregate
+from .names import sort_methods, sort_settings
+
+
+def render_table(outcomes: Iterable[Outcome], score: str, part: str = "train", fmt: str = "text") -> str:
+    """Mean ± standard deviation over seeds of one score; in each row the lowest is marked.
+
+    Parameters
+    ----------
+    outcomes
+        What the benchmark gave.
+    score
+        A key of `Outcome.scores`, or ``"seconds"`` or ``"added_mib"``.
+    part
+        ``"train"`` or ``"test"``.
+    fmt
+        ``"text"`` or ``"markdown"``: a table per setting. The last two rows are the average rank, and the geometric mean
+        of the score relative to the column mean (to the best method of each row where the column mean was not run), both
+        over the rows that all methods with a number there finished. ``"csv"``: one line per cell, in full precision.
+
+    >>> outcomes = [
+    ...     Outcome("iris", "mcar-30", method, seed, "train", {"rmse": base + seed / 10}, 1.0, 50.0, 150, 4)
+    ...     for method, base in {"mean": 1.0, "knn": 0.5}.items() for seed in range(2)
+    ... ]
+    >>> print(render_table(outcomes, "rmse"))
+    rmse (train), mcar-30
+                                       mean             knn
+    iris                      1.050 ± 0.071  0.550 ± 0.071*
+    average rank, 1 of 1 set           2.00            1.00
+    relative to mean                  1.000           0.524
+    """
+    check_choice("fmt", fmt, ("text", "markdown", "csv"))
+    cells = aggregate(outcomes, score, part)
+    if not cells:
+        raise ValueError(f"no outcome of part {part!r} has a finite score {score!r}; run the benchmark with that score first")
+    if fmt == "csv":
+        return _csv(cells, score, part)
+    render = _markdown if fmt == "markdown" else _text
+    return "\n\n".join(
+        render(f"{score} ({part}), {setting}", _rows([cell for cell in cells if cell.setting == setting]))
+        for setting in sort_settings(cell.setting for cell in cells)
+    )
+
+
+@dataclass(frozen=True)
+class _Entry:
+    text: str
+    best: bool = False
+
+
+_ABSENT = _Entry("–")
+
+
+def _rows(cells: Sequence[Cell]) -> list[list[_Entry]]:
+    """The table of one setting: a row of names, a row per data set, and two rows that sum up the sets methods share."""
+    methods, datasets = sort_methods(cell.method for cell in cells), sorted({cell.dataset for cell in cells})
+    by_place = {(cell.dataset, cell.method): cell for cell in cells}
+    rows = [[_Entry(""), *map(_Entry, methods)]]
+    for dataset in datasets:
+        row = [by_place.get((dataset, method)) for method in methods]
+        lowest = min(cell.mean for cell in row if cell)
+        rows.append([_Entry(dataset), *(_Entry(_number(cell), cell.mean == lowest) if cell else _ABSENT for cell in row)])
+    blocks = shared_blocks(cells)
+    if not blocks.keys:
+        return rows
+    ranks = rankdata(blocks.means, axis=1).mean(axis=0)
+    reference, ratios = relative_scores(blocks)
+    n, total = len(blocks.keys), len(datasets)
+    for title, values, form in (
+        (f"average rank, {n} of {total} set{'s' * (total > 1)}", ranks, "{:.2f}"),
+        (f"relative to {reference}", ratios, "{:.3f}"),
+    ):
+        texts = {method: form.format(value) for method, value in zip(blocks.methods, values, strict=True)}
+        rows.append([_Entry(title), *(_Entry(texts[method]) if method in texts else _ABSENT for method in methods)])
+    return rows
+
+
+def _number(cell: Cell) -> str:
+    """Mean ± sd with three decimals, or as many as show three digits of a small mean."""
+    decimals = min(max(3, 2 - math.floor(math.log10(abs(cell.mean)))), 9) if cell.mean else 3
+    return f"{cell.mean:.{decimals}f}" + (f" ± {cell.sd:.{decimals}f}" if cell.n_seeds > 1 else "")
+
+
+def _text(title: str, rows: Sequence[Sequence[_Entry]]) -> str:
+    texts = [[entry.text + ("*" if entry.best else " ") for entry in row] for row in rows]
+    widths = [max(map(len, column)) for column in zip(*texts, strict=True)]
+    lines = [[row[0].ljust(widths[0]), *(t.rjust(w) for t, w in zip(row[1:], widths[1:], strict=True))] for row in texts]
+    return "\n".join([title, *(" ".join(line).rstrip() for line in lines)])
+
+
+def _markdown(title: str, rows: Sequence[Sequence[_Entry]]) -> str:
+    texts = [[f"**{entry.text}**" if entry.best else _escape(entry.text) for entry in row] for row in rows]
+    ruler = [":--", *("--:" for _ in rows[0][1:])]
+    return "\n".join([f"### {_escape(title)}", "", *(f"| {' | '.join(line)} |" for line in [texts[0], ruler, *texts[1:]])])
+
+
+def _escape(text: str) -> str:
+    """Text that Markdown shows as it is, on one line."""
+    return re.sub(r"([\\`*|<>\[\]])", r"\\\1", " ".join(text.split()))
+
+
+def _csv(cells: Sequence[Cell], score: str, part: str) -> str:
+    buffer = io.StringIO()
+    writer = csv.writer(buffer, lineterminator="\n")
+    writer.writerow(["score", "part", "setting", "dataset", "method", "mean", "sd", "n_seeds"])
+    for cell in cells:
+        sd = repr(cell.sd) if cell.n_seeds > 1 else ""
+        writer.writerow([score, part, cell.setting, cell.dataset, cell.method, repr(cell.mean), sd, cell.n_seeds])
+    return buffer.getvalue()

@@ -1,0 +1,68 @@
+"""How often one method beats another, where a difference within the noise of the seeds is a tie."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..outcome import Outcome
+from .cells import scores_by_seed
+from .names import sort_methods
+
+
+@dataclass(frozen=True, eq=False)
+class Wins:
+    """Counts over (data set, setting) blocks; entry [i, j] is about method i against method j."""
+
+    methods: tuple[str, ...]
+    wins: NDArray[np.int64]  # [method, method]
+    ties: NDArray[np.int64]  # [method, method]
+
+    @property
+    def losses(self) -> NDArray[np.int64]:
+        """Blocks in which method i was worse than method j."""
+        return self.wins.T
+
+
+def wins(outcomes: Iterable[Outcome], score: str, part: str = "train") -> Wins:
+    """Count wins (a lower score), ties and losses of every method against every other.
+
+    A pair is compared on each block in which the two share a seed: the same seed hides the same cells, so scores are
+    compared seed by seed. The block is a tie when the mean difference is within two standard errors of these paired
+    differences. One shared seed gives no standard error: then a difference of at most 1 % of the larger score is a tie.
+
+    >>> outcomes = [
+    ...     Outcome("iris", "mcar-30", method, seed, "train", {"rmse": base + seed / 10}, 1.0, 50.0, 150, 4)
+    ...     for method, base in {"mean": 1.0, "knn": 0.5}.items() for seed in range(3)
+    ... ]
+    >>> result = wins(outcomes, "rmse")
+    >>> result.methods, result.wins.tolist()
+    (('mean', 'knn'), [[0, 0], [1, 0]])
+    """
+    cells = scores_by_seed(outcomes, score, part)
+    methods = tuple(sort_methods(method for *_, method in cells))
+    counts = np.zeros((2, len(methods), len(methods)), dtype=np.int64)  # wins, ties
+    for setting, dataset in dict.fromkeys((setting, dataset) for setting, dataset, _ in cells):
+        for i, one in enumerate(methods):
+            for j, other in enumerate(methods):
+                pair = cells.get((setting, dataset, one), {}), cells.get((setting, dataset, other), {})
+                if i != j and (sign := _compare(*pair)) is not None and sign <= 0:
+                    counts[int(sign == 0), i, j] += 1
+    return Wins(methods, counts[0], counts[1])
+
+
+def _compare(one: Mapping[int, float], other: Mapping[int, float]) -> int | None:
+    """−1 when ``one`` is lower, 1 when it is higher, 0 for a tie, None without a shared seed."""
+    seeds = sorted(one.keys() & other.keys())
+    if not seeds:
+        return None
+    differences = np.array([one[seed] - other[seed] for seed in seeds])
+    if len(seeds) == 1:
+        noise = 0.01 * max(abs(one[seeds[0]]), abs(other[seeds[0]]))
+    else:
+        noise = 2 * differences.std(ddof=1) / np.sqrt(len(seeds))
+    mean = differences.mean()
+    return 0 if abs(mean) <= noise else int(np.sign(mean))

@@ -1,0 +1,217 @@
+"""``otimpute benchmark``: run suites, see how far they are, read and draw their results."""
+
+from __future__ import annotations
+
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+if TYPE_CHECKING:
+    from ..benchmark import Record, RunProgress, RunReport
+
+app = typer.Typer(no_args_is_help=True, help="Compare methods on data whose truth is known; rerun the paper's experiments.")
+
+_SECONDS_BETWEEN_LINES = 30
+_SCORES = "mae, rmse, energy_distance, sliced_wasserstein2, marginal_wasserstein1 or wasserstein2."
+
+Folder = Annotated[Path, typer.Argument(metavar="DIR", help="The folder given to run as --out.", show_default=False)]
+Names = Annotated[str, typer.Option(metavar="NAME,…", help="Only these; separate names by commas.", show_default=False)]
+
+
+@app.command()
+def run(
+    suite: Annotated[
+        str, typer.Argument(metavar="SUITE", help="smoke, paper, oos, runtime, or a YAML file.", show_default=False)
+    ],
+    out: Annotated[Path, typer.Option(metavar="DIR", help="Where records are kept.", show_default=False)],
+    jobs: Annotated[int, typer.Option(help="Tasks at a time, each on one thread.")] = 1,
+    shard: Annotated[
+        str, typer.Option(metavar="i/n", help="Do the i-th of n parts, to share a suite between machines.")
+    ] = "1/1",
+    methods: Names = "",
+    datasets: Names = "",
+    settings: Names = "",
+    seeds: Annotated[
+        str, typer.Option(metavar="SEEDS", help="How many seeds (5), or which (0-4 or 0,3,7).", show_default=False)
+    ] = "",
+    data: Annotated[
+        Path | None, typer.Option(metavar="DIR", help="A folder of data sets as CSV files.", show_default="OTIMPUTE_DATA")
+    ] = None,
+    max_seconds: Annotated[float | None, typer.Option(help="Stop a task after this time.", show_default="never")] = None,
+    retry_failed: Annotated[bool, typer.Option("--retry-failed", help="Repeat tasks that failed or took too long.")] = False,
+) -> None:
+    """Run a suite. Stop it at any moment; the same command goes on with what is missing."""
+    from ..benchmark import load_suite, run_suite
+
+    part = load_suite(suite).only(
+        datasets=_names(datasets), settings=_names(settings), methods=_names(methods), seeds=_seeds(seeds)
+    )
+    with _progress(part.name) as show:
+        try:
+            report = run_suite(
+                part, out, jobs=jobs, shard=_shard(shard), data_home=data, max_seconds=max_seconds,
+                retry_failed=retry_failed, on_progress=show,
+            )  # fmt: skip
+        except KeyboardInterrupt:
+            typer.echo(f"stopped; every finished task is kept in {out}: the same command goes on from here", err=True)
+            raise typer.Exit(130) from None
+    _tell(report, out)
+
+
+@app.command()
+def status(folder: Folder) -> None:
+    """How far a benchmark is, what failed and why."""
+    from rich.console import Console
+    from rich.table import Table
+
+    from ..benchmark import Store
+
+    contents = Store(folder).read()
+    counts: Counter[tuple[str, str]] = Counter()
+    for key, task in contents.planned.items():
+        record = contents.records.get(key)
+        counts[task.method, record.status if record else "missing"] += 1
+        if record and record.flags:
+            counts[task.method, "flagged"] += 1
+    columns = ["ok", "failed", "timeout", "missing", "flagged"]
+    table = Table("method", *columns)
+    for method in sorted({method for method, _ in counts}):
+        table.add_row(method, *(str(counts[method, column]) for column in columns))
+    table.add_section()
+    table.add_row("all", *(str(sum(n for (_, each), n in counts.items() if each == column)) for column in columns))
+    console = Console()
+    console.print(table)
+    for record in contents.records.values():
+        if record.status != "ok" or record.flags:
+            what = record.error.strip().splitlines()[-1] if record.error else "; ".join(record.flags)
+            console.print(f"{record.status}: {_name(record)}: {what}", markup=False)
+    for path, reason in contents.foreign.items():
+        console.print(f"not trusted, will run again: {path.name}: {reason}", markup=False)
+
+
+@app.command()
+def table(
+    folder: Folder,
+    score: Annotated[str, typer.Option(help=_SCORES)] = "rmse",
+    part: Annotated[str, typer.Option(help="train: rows the method was fitted on; test: rows it only transformed.")] = "train",
+    format: Annotated[str, typer.Option(help="text, markdown or csv.")] = "text",  # noqa: A002
+) -> None:
+    """Scores as a table, data sets by methods, a setting at a time."""
+    from ..benchmark import outcomes_in, render_table
+
+    typer.echo(render_table(outcomes_in(folder), score, part, format))
+
+
+@app.command()
+def figures(
+    folder: Folder,
+    out: Annotated[Path | None, typer.Option(metavar="DIR", help="Where to put them.", show_default="DIR/figures")] = None,
+) -> None:
+    """Draw what the results allow: bars, ranks, wins, run times, time against accuracy (SVG and PNG)."""
+    from ..benchmark import draw_figures, outcomes_in
+
+    for path in draw_figures(outcomes_in(folder), out or folder / "figures"):
+        typer.echo(path)
+
+
+def _name(record: Record) -> str:
+    task = record.task
+    return f"{task.method} on {task.dataset}, {task.setting}, seed {task.seed}"
+
+
+def _names(text: str) -> list[str]:
+    return [name.strip() for name in text.split(",") if name.strip()]
+
+
+def _seeds(text: str) -> list[int]:
+    try:
+        if not text:
+            return []
+        if text.isdecimal():
+            return list(range(int(text)))
+        first, dash, last = text.partition("-")
+        return list(range(int(first), int(last) + 1)) if dash else [int(seed) for seed in text.split(",")]
+    except ValueError:
+        raise typer.BadParameter(f"--seeds takes how many (5) or which (0-4 or 0,3,7), got {text!r}") from None
+
+
+def _shard(text: str) -> tuple[int, int]:
+    part, slash, parts = text.partition("/")
+    if not (slash and part.isdecimal() and parts.isdecimal()):
+        raise typer.BadParameter(f"--shard takes i/n, such as 1/4, got {text!r}")
+    return int(part), int(parts)
+
+
+@contextmanager
+def _progress(title: str) -> Iterator[Callable[[RunProgress], None]]:
+    """A bar on a terminal, a line now and then elsewhere."""
+    from rich import progress as rich
+    from rich.console import Console
+
+    console = Console(stderr=True)
+    if not console.is_terminal:
+        yield _lines(console.print)
+        return
+    with rich.Progress(
+        rich.TextColumn("{task.description}"),
+        rich.BarColumn(),
+        rich.MofNCompleteColumn(),
+        rich.TimeElapsedColumn(),
+        rich.TextColumn("{task.fields[note]}", markup=False),
+        console=console,
+    ) as bar:
+        shown = bar.add_task(title, total=None, note="starting")
+
+        def show(now: RunProgress) -> None:
+            bar.update(shown, completed=now.n_done, total=now.n_tasks, note=_note(now))
+
+        yield show
+
+
+def _lines(write: Callable[[str], None]) -> Callable[[RunProgress], None]:
+    last = time.monotonic() - _SECONDS_BETWEEN_LINES
+
+    def show(now: RunProgress) -> None:
+        nonlocal last
+        if now.n_done == now.n_tasks or time.monotonic() - last >= _SECONDS_BETWEEN_LINES:
+            last = time.monotonic()
+            write(f"{now.n_done} of {now.n_tasks} tasks {_note(now)}")
+
+    return show
+
+
+def _note(now: RunProgress) -> str:
+    left = "" if now.seconds_left is None else f"about {_duration(now.seconds_left)} left"
+    latest = f"; {now.record.task.method} on {now.record.task.dataset}: {now.record.status}" if now.record else ""
+    return left + latest
+
+
+def _duration(seconds: float) -> str:
+    for unit, name in ((3600, "h"), (60, "min")):
+        if seconds >= 2 * unit:
+            return f"{seconds / unit:.0f} {name}"
+    return f"{seconds:.0f} s"
+
+
+def _tell(report: RunReport, out: Path) -> None:
+    """Say what was done; end with 1 if something is not as it should be."""
+    bad = [record for record in report.done if record.status != "ok"]
+    flagged = [record for record in report.done if record.flags and record.status == "ok"]
+    typer.echo(f"{len(report.done)} tasks done, {report.n_already_done} were done before, records in {out}")
+    for path, reason in report.foreign.items():
+        typer.echo(f"not trusted, run again: {path.name}: {reason}")
+    if report.n_elsewhere:
+        typer.echo(f"{report.n_elsewhere} tasks were being done by another process")
+    for record in flagged:
+        typer.echo(f"suspicious: {_name(record)}: {'; '.join(record.flags)}")
+    if bad:
+        typer.echo(f"{len(bad)} tasks failed; see: otimpute benchmark status {out}")
+    for reason in report.unavailable.values():
+        typer.echo(reason)
+    if bad or report.unavailable:
+        raise typer.Exit(1)

@@ -1,0 +1,64 @@
+"""A data set from the first of its sources that gives the right values."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from http.client import HTTPException
+from importlib.util import find_spec
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .card import Card
+from .download import Patience, Report, download
+from .folders import VARIABLE, cache_folder
+from .source import Source
+
+
+class DatasetUnavailableError(OSError):
+    """A data set is on this machine nowhere, and could not be downloaded; the message says how to get it by hand."""
+
+
+def fetch(card: Card, sources: Iterable[Source], patience: Patience, progress: bool = False) -> NDArray[np.float64]:
+    """Download the values from each source in turn until they are those of the card."""
+    failures = []
+    for source in sources:
+        try:
+            with _bar(card.name, progress) as report:
+                values = source.read(download(source.url, patience, report), card.d)
+            card.check(values)
+            return values
+        except (OSError, HTTPException, ValueError) as error:
+            failures.append(f"\n- {source.url}: {error or type(error).__name__}")
+    raise unavailable(card, "no source gave it:" + "".join(failures) + "\n")
+
+
+def unavailable(card: Card, reason: str) -> DatasetUnavailableError:
+    """The error that says why there is no such data set here, and what to do."""
+    return DatasetUnavailableError(
+        f"the data set {card.name!r} is not on this machine and {reason}"
+        f"To get it by hand, see {card.source}, and save {card.name}.csv into {cache_folder()}, "
+        f"or into a folder named by data_home or the environment variable {VARIABLE}. "
+        f"Its header must be {','.join(card.columns)}"
+    )
+
+
+@contextmanager
+def _bar(title: str, progress: bool) -> Iterator[Report]:
+    """A progress bar on the error stream; nothing if it is not wanted or rich is not installed."""
+    if not progress or find_spec("rich") is None:
+        yield lambda *_: None
+        return
+    from rich import console
+    from rich import progress as rich
+
+    with rich.Progress(
+        rich.TextColumn("{task.description}"),
+        rich.BarColumn(),
+        rich.DownloadColumn(),
+        rich.TransferSpeedColumn(),
+        console=console.Console(stderr=True),
+    ) as bar:
+        task = bar.add_task(title, total=None)
+        yield lambda received, announced: bar.update(task, completed=received, total=announced)

@@ -1,0 +1,79 @@
+"""Clouds in the plane on which good imputations are easy to see."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .._checks import check_choice, check_count
+
+Points = NDArray[np.float64]  # [n, 2]
+
+
+def list_toys() -> list[str]:
+    """The names `make_toy` knows.
+
+    >>> list_toys()
+    ['circles', 'half_moon', 's_curve', 'two_moons']
+    """
+    return sorted(_SHAPES)
+
+
+def make_toy(name: str, n: int, rng: np.random.Generator | int) -> Points:
+    """Draw ``n`` points near a curve in the plane.
+
+    Parameters
+    ----------
+    name : str
+        One of `list_toys()`.
+    n : int
+        Number of points.
+    rng : numpy Generator or int
+        Where randomness comes from; a whole number is a seed.
+
+    >>> make_toy("circles", 500, rng=0).shape
+    (500, 2)
+    """
+    shape, noise = _SHAPES[check_choice("name", name, _SHAPES)]
+    n = check_count("n", n)
+    if not isinstance(rng, np.random.Generator):
+        if isinstance(rng, bool) or not isinstance(rng, int | np.integer) or rng < 0:
+            raise TypeError(f"rng must be a numpy Generator or a seed, a whole number >= 0, got {rng!r}")
+        rng = np.random.default_rng(rng)
+    return shape(n, rng) + noise * rng.standard_normal((n, 2))
+
+
+def _s_curve(n: int, rng: np.random.Generator) -> Points:
+    angle = rng.uniform(-1.5 * np.pi, 1.5 * np.pi, n)
+    return np.column_stack((np.sin(angle), np.sign(angle) * (np.cos(angle) - 1)))
+
+
+def _half_moon(n: int, rng: np.random.Generator) -> Points:
+    angle = rng.uniform(0, np.pi, n)
+    return np.column_stack((np.cos(angle), np.sin(angle)))
+
+
+def _two_moons(n: int, rng: np.random.Generator) -> Points:
+    moon = _half_moon(n, rng)
+    return np.where(_half(n, rng)[:, None], [1.0, 0.5] - moon, moon)
+
+
+def _circles(n: int, rng: np.random.Generator) -> Points:
+    angle = rng.uniform(0, 2 * np.pi, n)
+    radius = np.where(_half(n, rng), 0.5, 1.0)
+    return np.column_stack((radius * np.cos(angle), radius * np.sin(angle)))
+
+
+def _half(n: int, rng: np.random.Generator) -> NDArray[np.bool_]:
+    """True for half of the points, in random order."""
+    return np.asarray(rng.permutation(n) < n // 2)
+
+
+_SHAPES: dict[str, tuple[Callable[[int, np.random.Generator], Points], float]] = {
+    "s_curve": (_s_curve, 0.05),
+    "half_moon": (_half_moon, 0.05),
+    "two_moons": (_two_moons, 0.05),
+    "circles": (_circles, 0.03),
+}

@@ -1,0 +1,130 @@
+"""A mechanism gives every entry of a table a probability to be hidden, then hides entries independently.
+
+Columns, weights and uniforms are drawn in an order that no value of the table changes. So, with the same seed, the holes of
+two tables differ only where the values a mechanism looks at differ, and a higher rate keeps the holes of a lower one.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+from typing import Any
+
+import narwhals as nw
+import numpy as np
+from numpy.typing import NDArray
+
+from .._checks import check_count, check_real
+from .._random import generator
+from ..table import Table, as_frame, read_array, read_frame
+
+
+@dataclass(frozen=True)
+class Mechanism(ABC):
+    """Base of all mechanisms; a new one only says with which probability each entry is hidden."""
+
+    rate: float
+
+    def __post_init__(self) -> None:
+        check_real("rate", self.rate, at_least=0, below=1)
+
+    def sample(self, X: Any, rng: np.random.Generator | int) -> NDArray[np.bool_]:
+        """Draw which entries of the complete table ``X`` are hidden: True where missing.
+
+        ``rng`` is a NumPy Generator, which is advanced, or a seed.
+        """
+        values, rng = np.asarray(_read_complete(X).values, dtype=np.float64), _as_generator(rng)
+        probabilities = self._probabilities(values, rng)
+        return np.asarray(rng.random(values.shape) < probabilities)
+
+    @abstractmethod
+    def _probabilities(self, X: NDArray[np.float64], rng: np.random.Generator) -> NDArray[np.float64]:
+        """The probability of each entry to be hidden; how much is drawn from ``rng`` depends on the shape of X only."""
+
+
+def hide(X: Any, mechanism: Mechanism, rng: np.random.Generator | int) -> tuple[Any, NDArray[np.bool_]]:
+    """Hide values of a complete table.
+
+    Parameters
+    ----------
+    X : array or frame [n, d]
+        Numbers or booleans without missing values; never changed.
+    mechanism : Mechanism
+        What decides on the holes, such as ``MCAR(0.3)``.
+    rng : numpy.random.Generator or int
+        A generator, which is advanced, or a seed.
+
+    Returns
+    -------
+    X_incomplete : array or frame
+        For an array a float64 copy with NaN in the holes; for a frame the same kind of frame with nulls. Columns of a frame
+        keep their type, but pandas' plain integers and booleans, which know no null, become floats.
+    missing : bool array [n, d]
+        True where a value was hidden.
+
+    Examples
+    --------
+    >>> from otimpute.missingness import MCAR, hide
+    >>> X_incomplete, missing = hide([[1, 2, 3], [4, 5, 6]], MCAR(0.5), 0)
+    >>> X_incomplete
+    array([[nan,  2., nan],
+           [nan, nan,  6.]])
+    """
+    if not isinstance(mechanism, Mechanism):
+        raise TypeError(f"mechanism must be a Mechanism such as MCAR(0.3), got {mechanism!r}")
+    table = _read_complete(X)
+    missing = mechanism.sample(table.values, rng)
+    if table.is_frame:
+        return _hide_in_frame(table.source, missing), missing
+    return np.where(missing, np.nan, table.values), missing
+
+
+def draw_columns(d: int, fraction: float, rng: np.random.Generator) -> NDArray[np.int64]:
+    """A ``fraction`` of ``d`` columns, rounded down but at least one, in random order."""
+    # 0.29 · 100 is 28.999… in floats, and should be 29.
+    return rng.choice(d, size=max(1, int(fraction * d + 1e-9)), replace=False)
+
+
+def _as_generator(rng: Any) -> np.random.Generator:
+    if isinstance(rng, np.random.Generator):
+        return rng
+    advice = "a numpy Generator will do too, but without either the same holes could not be drawn again"
+    # Were the holes drawn by default_rng(seed), data drawn from the same seed would decide where they are.
+    return generator(check_count("rng", rng, at_least=0, advice=advice), "holes")
+
+
+def _read_complete(X: Any) -> Table:
+    frame = as_frame(X)
+    table = read_array(_as_array(X), np.nan) if frame is None else read_frame(frame, np.nan)
+    if not table.missing.size:
+        raise ValueError(f"X must have at least one row and one column, got shape {table.missing.shape}")
+    if table.missing.any():
+        raise ValueError(
+            f"X must be complete, so that the truth is known, got {table.missing.sum()} missing values; "
+            "drop the rows or columns that have them"
+        )
+    return table
+
+
+def _as_array(X: Any) -> NDArray[np.float64]:
+    array = np.asarray(X)
+    if array.ndim != 2:
+        raise ValueError(f"X must be a table of two dimensions, got shape {array.shape}")
+    if array.dtype.kind not in "biuf":
+        raise TypeError(f"X must hold numbers or booleans, got dtype {array.dtype}; encode its values as numbers")
+    return np.where(np.ma.getmaskarray(X), np.nan, array) if np.ma.is_masked(X) else array.astype(np.float64, copy=False)
+
+
+def _hide_in_frame(frame: nw.DataFrame[Any], missing: NDArray[np.bool_]) -> Any:
+    index = nw.maybe_get_index(frame)
+    pierced = []
+    for k, name in enumerate(frame.columns):
+        if missing[:, k].any():
+            kept = nw.new_series("kept", ~missing[:, k], dtype=nw.Boolean(), backend=frame.implementation)
+            if index is not None:  # rows meet by position, whatever the index
+                kept = nw.maybe_set_index(kept, index=index)
+            pierced.append(nw.when(kept).then(nw.col(name)).alias(name))
+    incomplete = frame.clone().with_columns(*pierced)
+    # pandas makes objects of plain booleans with holes.
+    objects = [nw.col(name).cast(nw.Float64) for name, dtype in incomplete.schema.items() if dtype == nw.Object]
+    return incomplete.with_columns(*objects).to_native()

@@ -1,0 +1,59 @@
+"""Missing because extreme."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .._checks import check_choice, check_real
+from .mechanism import Mechanism, draw_columns
+
+
+@dataclass(frozen=True)
+class QuantileMNAR(Mechanism):
+    """The tails of some columns are hidden with probability ``rate``; all other values stay.
+
+    Parameters
+    ----------
+    rate : float
+        Probability of a value in a tail to be hidden, in [0, 1).
+    quantile : float
+        Share of the values in each tail; below ½ for both tails, which else would cover every value. Values that tie with
+        the quantile are in the tail, so one of a column with few distinct values may hold more.
+    column_fraction : float
+        Share of the columns that get holes: rounded down, but at least one. They are drawn at random.
+    tails : {"both", "lower", "upper"}
+        Which values count as extreme.
+
+    Examples
+    --------
+    >>> X = np.arange(8.0)[:, None]
+    >>> X[QuantileMNAR(0.999, tails="upper").sample(X, 0)]
+    array([6., 7.])
+    """
+
+    quantile: float = 0.25
+    column_fraction: float = 0.3
+    tails: str = "both"
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        both = check_choice("tails", self.tails, ["both", "lower", "upper"]) == "both"
+        advice = "two tails of a half or more would cover every value" if both else ""
+        check_real("quantile", self.quantile, above=0, below=0.5 if both else 1, advice=advice)
+        check_real("column_fraction", self.column_fraction, above=0, at_most=1)
+
+    def _probabilities(self, X: NDArray[np.float64], rng: np.random.Generator) -> NDArray[np.float64]:
+        columns = draw_columns(X.shape[1], self.column_fraction, rng)
+        extreme = np.zeros(X.shape, dtype=bool)
+        if self.tails != "upper":
+            extreme[:, columns] |= self._lower_tail(X[:, columns])
+        if self.tails != "lower":
+            extreme[:, columns] |= self._lower_tail(-X[:, columns])
+        return self.rate * extreme
+
+    def _lower_tail(self, columns: NDArray[np.float64]) -> NDArray[np.bool_]:
+        # The value below an interpolated quantile bounds the same tail, and cannot overflow.
+        return np.asarray(columns <= np.quantile(columns, self.quantile, axis=0, method="lower"))

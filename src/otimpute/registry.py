@@ -1,0 +1,49 @@
+"""Names for imputers and missingness mechanisms, for suites and commands: explicit, nothing is discovered."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from ._checks import check_choice
+from .baselines import GaussianEMImputer, ICEImputer, KNNImputer, MeanImputer, MissForestImputer, SoftImputer
+from .estimator import BaseImputer
+from .imputers import SinkhornImputer
+from .missingness import MCAR, LogisticMAR, LogisticMNAR, LogisticSelfMNAR, QuantileMNAR
+
+IMPUTERS: Mapping[str, Callable[..., BaseImputer]] = {
+    "sinkhorn": SinkhornImputer,
+    "sinkhorn_paper": SinkhornImputer.paper,
+    "mean": MeanImputer,
+    "knn": KNNImputer,
+    "ice": ICEImputer,
+    "missforest": MissForestImputer,
+    "gaussian_em": GaussianEMImputer,
+    "softimpute": SoftImputer,
+}
+
+MECHANISMS: Mapping[str, Callable[..., Any]] = {
+    "mcar": MCAR,
+    "logistic_mar": LogisticMAR,
+    "logistic_mnar": LogisticMNAR,
+    "logistic_self_mnar": LogisticSelfMNAR,
+    "quantile_mnar": QuantileMNAR,
+}
+
+
+def make_imputer(name: str, parameters: Mapping[str, Any], random_state: Any = None) -> BaseImputer:
+    """The imputer of that name.
+
+    >>> make_imputer("knn", {"n_neighbors": 3}, random_state=0)
+    KNNImputer(n_neighbors=3, random_state=0)
+    """
+    return IMPUTERS[check_choice("imputer", name, IMPUTERS)](**parameters, random_state=random_state)
+
+
+def make_mechanism(name: str, rate: float, options: Mapping[str, Any]) -> Any:
+    """The missingness mechanism of that name.
+
+    >>> make_mechanism("mcar", 0.3, {})
+    MCAR(rate=0.3)
+    """
+    return MECHANISMS[check_choice("mechanism", name, MECHANISMS)](rate, **options)

@@ -1,0 +1,188 @@
+"""Whole runs in real processes: killed, shared, sharded, parallel."""
+
+from __future__ import annotations
+
+import dataclasses
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+from pathlib import Path
+
+import pytest
+
+from otimpute.benchmark import Record, RunProgress, Store, Suite, Task, execute, load_suite, outcomes_in, run_suite
+
+posix = pytest.mark.skipif(sys.platform != "linux", reason="signals and /proc of Linux")
+
+
+def suite(**only: object) -> Suite:
+    return load_suite("smoke").only(**{"datasets": ["iris", "wine"], "methods": ["mean", "knn"], "seeds": [0], **only})
+
+
+def records(folder: Path) -> dict[str, int]:
+    return {path.name: path.stat().st_mtime_ns for path in (folder / "records").glob("[!.]*.json")}
+
+
+def test_scores_do_not_depend_on_the_number_of_jobs(tmp_path: Path) -> None:
+    part = suite(datasets=["iris"], settings=["mcar-30"], methods=["softimpute", "sinkhorn", "gaussian_em"])
+    for jobs in (1, 2):
+        report = run_suite(part, tmp_path / str(jobs), jobs=jobs)
+        assert [record.status for record in report.done] == ["ok"] * 3
+    scores = [{o.method: o.scores for o in outcomes_in(tmp_path / jobs)} for jobs in ("1", "2")]
+    assert scores[0] == scores[1]
+
+
+@posix
+def test_kill_9_loses_nothing_and_only_what_is_missing_runs(tmp_path: Path) -> None:
+    command = [sys.executable, "-m", "otimpute.cli", "benchmark", "run", "smoke", "--out", str(tmp_path), "--jobs", "2"]
+    command += ["--methods", "mean,knn,ice,softimpute", "--seeds", "0-3"]
+    process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    while len(records(tmp_path)) < 5:
+        assert process.poll() is None, process.communicate()
+        time.sleep(0.005)
+    workers = _workers_of(process.pid)
+    assert workers
+    process.send_signal(signal.SIGKILL)
+    process.communicate()
+    before = records(tmp_path)
+    n_tasks = len(load_suite("smoke").only(methods=["mean", "knn", "ice", "softimpute"], seeds=range(4)).tasks())
+    assert 5 <= len(before) < n_tasks
+    assert not Store(tmp_path).read().foreign
+    deadline = time.monotonic() + 30
+    while any(Path(f"/proc/{pid}").exists() for pid in workers):  # they end by themselves
+        assert time.monotonic() < deadline
+        time.sleep(0.05)
+    before = records(tmp_path)
+
+    again = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert again.returncode == 0, again.stderr
+    assert f"{n_tasks - len(before)} tasks done, {len(before)} were done before" in again.stdout
+    after = records(tmp_path)
+    assert len(after) == n_tasks
+    assert {name: after[name] for name in before} == before
+
+
+def _workers_of(pid: int) -> list[int]:
+    found = []
+    for stat in Path("/proc").glob("[0-9]*/stat"):
+        try:
+            parent = int(stat.read_text().rpartition(")")[2].split()[1])
+        except (FileNotFoundError, ProcessLookupError):
+            continue
+        if parent == pid:
+            found.append(int(stat.parent.name))
+    return found
+
+
+@posix
+def test_an_interrupt_ends_the_run_and_its_workers_at_once(tmp_path: Path) -> None:
+    command = [sys.executable, "-m", "otimpute.cli", "benchmark", "run", "smoke", "--out", str(tmp_path)]
+    command += ["--methods", "mean,knn,missforest", "--datasets", "breast_cancer_diagnostic", "--seeds", "50"]
+    process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    while len(records(tmp_path)) < 3:
+        assert process.poll() is None, process.communicate()
+        time.sleep(0.01)
+    workers = _workers_of(process.pid)
+    process.send_signal(signal.SIGINT)
+    _, errors = process.communicate(timeout=30)
+    assert process.returncode == 130
+    assert "the same command goes on from here" in errors
+    assert "Traceback" not in errors
+    assert not [pid for pid in workers if Path(f"/proc/{pid}").exists()]
+
+
+def test_damaged_records_are_reported_and_run_again(tmp_path: Path) -> None:
+    part = suite(datasets=["iris"], settings=["mcar-30"])
+    run_suite(part, tmp_path)
+    damaged, intact = sorted((tmp_path / "records").iterdir())
+    damaged.write_text(damaged.read_text()[:100])
+    (tmp_path / "records" / "notes.txt").write_text("hello")
+    kept = intact.stat().st_mtime_ns
+    report = run_suite(part, tmp_path)
+    assert set(report.foreign) == {damaged, tmp_path / "records" / "notes.txt"}
+    assert [record.task.key for record in report.done] == [damaged.stem]
+    assert intact.stat().st_mtime_ns == kept
+    assert len(Store(tmp_path).read().records) == 2
+
+
+def test_shards_share_a_folder_and_make_a_whole(tmp_path: Path) -> None:
+    part = suite(seeds=range(4))
+    reports = [run_suite(part, tmp_path, shard=(i, 2)) for i in (1, 2)]
+    assert sum(report.n_tasks for report in reports) == len(part.tasks()) == len(outcomes_in(tmp_path))
+    assert all(0 < report.n_tasks < len(part.tasks()) for report in reports)
+    for wrong in ((0, 3), (4, 3)):
+        with pytest.raises((ValueError, TypeError), match="shard"):
+            run_suite(part, tmp_path, shard=wrong)
+
+
+def test_two_runs_may_share_a_folder(tmp_path: Path) -> None:
+    part = suite(seeds=range(3))
+    reports = []
+    threads = [threading.Thread(target=lambda: reports.append(run_suite(part, tmp_path))) for _ in range(2)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    done = [record.task.key for report in reports for record in report.done]
+    assert sorted(done) == sorted(task.key for task in part.tasks())  # each once, by one of the two
+    assert not Store(tmp_path).read().foreign
+
+
+def test_failures_are_records_and_can_be_repeated(tmp_path: Path) -> None:
+    good = suite(datasets=["iris"], settings=["mcar-30"], methods=["knn"])
+    bad = dataclasses.replace(good, methods=(dataclasses.replace(good.methods[0], parameters={"n_neighbors": -1}),))
+    assert run_suite(bad, tmp_path).done[0].status == "failed"
+    assert run_suite(bad, tmp_path).done == []
+    assert len(run_suite(bad, tmp_path, retry_failed=True).done) == 1
+
+
+def test_a_task_that_takes_too_long_is_stopped_and_the_next_one_runs(tmp_path: Path) -> None:
+    slow = Task("breast_cancer_diagnostic", "mcar", 0.3, "slow", "missforest", 0, {"n_estimators": 100_000})
+    quick = Task("iris", "mcar", 0.3, "mean", "mean", 0)
+    found = list(execute.execute([slow, quick], Store(tmp_path), max_seconds=1.0))
+    assert [record.status for record in found if record] == ["timeout", "ok"]
+    assert isinstance(found[0], Record)
+    assert found[0].error == "took longer than 1 s"
+
+
+def test_a_worker_that_cannot_start_stops_the_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(execute, "_WORKER", [sys.executable, "-c", "import sys; sys.exit('no such library')"])
+    with pytest.raises(RuntimeError, match="could not start, so no task can run: no such library"):
+        run_suite(suite(), tmp_path)
+    assert not records(tmp_path)
+
+
+def test_data_sets_that_cannot_be_had_wait(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    from otimpute.datasets import DatasetUnavailableError, load_dataset
+
+    def offline(name: str, **_: object) -> object:
+        if name == "wine":
+            raise DatasetUnavailableError("no wine")
+        return load_dataset(name)
+
+    monkeypatch.setattr("otimpute.benchmark.run.load_dataset", offline)
+    report = run_suite(suite(settings=["mcar-30"]), tmp_path)
+    assert report.unavailable == {"wine": "no wine"}
+    assert {record.task.dataset for record in report.done} == {"iris"}
+
+
+def test_progress_counts_and_estimates(tmp_path: Path) -> None:
+    seen: list[RunProgress] = []
+    run_suite(suite(seeds=range(2)), tmp_path, on_progress=seen.append)
+    assert [now.n_done for now in seen] == list(range(1, len(seen) + 1))
+    assert {now.n_tasks for now in seen} == {len(seen)}
+    assert seen[-1].seconds_left == 0
+    assert all(now.seconds_left is not None and now.seconds_left >= 0 for now in seen)
+
+
+@posix
+def test_threads_are_pinned_in_workers(tmp_path: Path) -> None:
+    program = "import os, sys; sys.exit(os.environ['OMP_NUM_THREADS'] + os.environ['OPENBLAS_NUM_THREADS'])"
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(execute, "_WORKER", [sys.executable, "-c", program])
+        patch.setitem(os.environ, "OMP_NUM_THREADS", "8")
+        with pytest.raises(RuntimeError, match=r"11$"):
+            run_suite(suite(), tmp_path)

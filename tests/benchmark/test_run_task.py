@@ -1,0 +1,132 @@
+"""One task: holes, scores, health, failures."""
+
+from __future__ import annotations
+
+import dataclasses
+import os
+import signal
+from io import BytesIO
+
+import numpy as np
+import pytest
+
+from otimpute.baselines import KNNImputer, MeanImputer
+from otimpute.benchmark import Task, worker
+from otimpute.benchmark.run_task import METRICS, health, run_task, split, whiten
+from otimpute.datasets import load_dataset
+from otimpute.metrics import mae
+
+TASK = Task("iris", "mcar", 0.3, "mean", "mean", 0)
+
+
+def test_the_record_has_what_was_asked_for() -> None:
+    record = run_task(TASK)
+    assert record.status == "ok"
+    assert set(record.scores["train"]) == set(METRICS)
+    assert (record.n, record.d) == (150, 4)
+    assert 100 < record.n_missing < 260
+    assert record.peak_mib > record.added_mib >= 0
+    assert record.versions["scikit-learn"]
+    X = whiten(load_dataset("iris").values)
+    from otimpute.missingness import MCAR
+
+    missing = MCAR(0.3).sample(X, TASK.generator_of_holes())
+    expected = mae(X, MeanImputer().fit_transform(np.where(missing, np.nan, X)), missing)
+    assert record.scores["train"]["mae"] == expected
+
+
+def test_out_of_sample_rows_are_not_fitted_on() -> None:
+    task = dataclasses.replace(TASK, test_fraction=0.3)
+    train, test = split(task, 150)
+    assert len(test) == 45
+    assert sorted([*train, *test]) == list(range(150))
+    record = run_task(task)
+    assert set(record.scores) == {"train", "test"}
+    assert set(record.seconds) == {"fit", "transform", "task"}
+    parts = [outcome.part for outcome in record.outcomes()]
+    assert parts == ["train", "test"]
+
+
+def test_whitening_leaves_constant_columns_at_zero() -> None:
+    X = np.random.default_rng(0).normal(3, 5, size=(50, 3))
+    X[:, 1] = 0.1
+    Z = whiten(X)
+    np.testing.assert_allclose(Z.mean(axis=0), 0, atol=1e-12)
+    np.testing.assert_allclose(Z.std(axis=0), [1, 0, 1])
+
+
+@pytest.mark.parametrize(
+    ("change", "reason"),
+    [
+        ({"imputer": "knn", "parameters": {"n_neighbors": 0}}, "n_neighbors must be a whole number >= 1"),
+        ({"imputer": "nobody"}, "imputer must be one of"),
+        ({"dataset": "nothing"}, "must be one of"),
+        ({"rate": 7.0}, "rate must be"),
+    ],
+    ids=["method", "imputer", "data set", "rate"],
+)
+def test_a_failure_is_a_record_that_says_why(change: dict[str, object], reason: str) -> None:
+    record = run_task(dataclasses.replace(TASK, **change))
+    assert record.status == "failed"
+    assert reason in record.error
+    assert not record.scores
+    assert record.seconds["task"] > 0
+
+
+def test_warnings_of_a_method_are_kept() -> None:
+    record = run_task(Task("iris", "mcar", 0.3, "ice", "ice", 0, {"max_iter": 1}))
+    assert record.warnings == ("ConvergenceWarning: [IterativeImputer] Early stopping criterion not reached.",)
+
+
+def test_the_health_check_finds_what_scores_would_hide() -> None:
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(50, 3))
+    X[:, 2] = 0
+    X_incomplete = np.where(rng.random(X.shape) < 0.3, np.nan, X)
+    filled = KNNImputer().fit_transform(X_incomplete)
+    means = MeanImputer().fit_transform(X_incomplete)
+    check = lambda imputer, table: health("train", imputer, X_incomplete, table)  # noqa: E731
+    assert check(KNNImputer(), filled) == []
+    assert check(KNNImputer(), means) == ["train: fills each column with one number, as the column mean does"]
+    assert check(MeanImputer(), means) == []
+    half = np.where(np.isnan(X_incomplete) & (np.arange(3) == 0), np.nan, filled)
+    assert "NaN" in check(KNNImputer(), half)[0]
+    assert check(KNNImputer(), filled[:, :2]) == ["train: shape (50, 2) instead of (50, 3)"]
+    assert "changes" in check(KNNImputer(), filled + 1e-12)[0]
+
+
+def test_a_result_with_nan_is_a_failure(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(MeanImputer, "fit_transform", lambda _, X: X)
+    record = run_task(TASK)
+    assert record.status == "failed"
+    assert "leaves" in record.error
+    assert record.scores == {}
+
+
+@pytest.mark.skipif(not worker.FORKS, reason="a child for each task is for Linux")
+@pytest.mark.parametrize(
+    ("death", "reason"),
+    [(lambda _: os.kill(os.getpid(), signal.SIGKILL), "signal 9"), (lambda _: os._exit(3), "exit status 3")],
+    ids=["killed", "exit"],
+)
+def test_what_kills_a_task_kills_nothing_else(monkeypatch: pytest.MonkeyPatch, death, reason: str) -> None:
+    monkeypatch.setattr(worker, "_do", death)
+    inlet, outlet = os.pipe()
+    with os.fdopen(inlet, "rb") as requests, os.fdopen(outlet, "wb"):
+        record = worker._in_child({"task": TASK.as_dict(), "data_home": None}, requests)
+    assert record.status == "failed"
+    assert reason in record.error
+
+
+def test_a_worker_answers_every_line(monkeypatch: pytest.MonkeyPatch) -> None:
+    import json
+
+    from otimpute.benchmark import Record
+
+    monkeypatch.setattr(worker, "FORKS", False)
+    line = json.dumps({"task": TASK.as_dict(), "data_home": None}).encode() + b"\n"
+    replies = BytesIO()
+    worker.serve([], BytesIO(line), replies)
+    ready, reply = replies.getvalue().splitlines(keepends=True)
+    assert ready == worker.READY
+    assert Record.from_json(json.loads(reply), TASK.key).status == "ok"

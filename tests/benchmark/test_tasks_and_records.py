@@ -1,0 +1,212 @@
+"""Keys, seeds, records and suites."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from otimpute.benchmark import Record, Store, Task, load_suite, outcomes_in
+from otimpute.benchmark.record import ForeignRecordError
+
+TASK = Task("iris", "mcar", 0.3, "knn", "knn", 0, {"n_neighbors": 3})
+GOOD = Record(
+    TASK,
+    "ok",
+    scores={"train": {"mae": 0.5, "rmse": 0.7}},
+    seconds={"fit": 0.1, "task": 0.2},
+    added_mib=3.0,
+    flags=("looks odd",),
+    n=150,
+    d=4,
+)
+
+
+def test_a_key_is_the_same_in_every_process_and_version() -> None:
+    assert TASK.key == "e4e9ca1d181fdae0699a2a29"
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"dataset": "wine"},
+        {"mechanism": "logistic_mar"},
+        {"rate": 0.1},
+        {"method": "near"},
+        {"imputer": "mean"},
+        {"seed": 1},
+        {"parameters": {"n_neighbors": 4}},
+        {"options": {"x": 1}},
+        {"test_fraction": 0.3},
+    ],
+    ids=lambda change: next(iter(change)),
+)
+def test_everything_that_makes_a_task_is_in_its_key(change: dict[str, object]) -> None:
+    assert dataclasses.replace(TASK, **change).key != TASK.key
+
+
+def test_holes_depend_on_set_mechanism_rate_and_seed_only() -> None:
+    draw = lambda task: task.generator_of_holes().random()  # noqa: E731
+    others = [{"method": "m"}, {"imputer": "mean"}, {"parameters": {}}, {"test_fraction": 0.3}]
+    assert {draw(dataclasses.replace(TASK, **change)) for change in others} == {draw(TASK)}
+    for change in ({"dataset": "wine"}, {"mechanism": "x"}, {"rate": 0.2}, {"seed": 1}):
+        assert draw(dataclasses.replace(TASK, **change)) != draw(TASK)
+        assert draw(TASK) != TASK.generator_of_split().random()
+
+
+def test_tasks_and_records_come_back_from_their_text() -> None:
+    assert Task.from_dict(json.loads(json.dumps(TASK.as_dict()))) == TASK
+    again = Record.from_json(GOOD.to_json(), TASK.key)
+    assert again == GOOD
+    assert hash(again.task) == hash(TASK)
+
+
+@pytest.mark.parametrize(
+    ("damage", "reason"),
+    [
+        (lambda text: text[: len(text) // 2], "not a record"),
+        (lambda text: "", "not a record"),
+        (lambda text: "[]", "not a record"),
+        (lambda text: "null", "not a record"),
+        (lambda text: '{"sha256": 1}', "not a record"),
+        (lambda text: text.replace("0.7", "0.1"), "damaged or edited"),
+        (lambda text: text.replace('"format": 1', '"format": 2'), "another format"),
+        (lambda text: dataclasses.replace(GOOD, task=dataclasses.replace(TASK, seed=9)).to_json(), "not the one it is named"),
+    ],
+    ids=["cut", "empty", "list", "null", "thin", "edited", "format", "another task"],
+)
+def test_damaged_and_foreign_records_are_reported_never_trusted(tmp_path: Path, damage, reason: str) -> None:
+    store = Store(tmp_path)
+    store.plan("mine", [TASK])
+    store.write(GOOD)
+    assert store.has(TASK)
+    path = tmp_path / "records" / f"{TASK.key}.json"
+    path.write_text(damage(path.read_text()))
+    contents = store.read()
+    assert not contents.records
+    assert reason in contents.foreign[path]
+    assert not store.has(TASK)
+    assert outcomes_in(tmp_path) == []
+    with pytest.raises(ForeignRecordError, match=reason):
+        Record.from_json(path.read_text(), TASK.key)
+
+
+def test_bytes_that_are_not_text_are_no_record(tmp_path: Path) -> None:
+    store = Store(tmp_path)
+    store.write(GOOD)
+    (tmp_path / "records" / f"{TASK.key}.json").write_bytes(b"\xff\xfe\x00")
+    assert list(store.read().foreign.values()) == ["not text: invalid start byte"]
+
+
+def test_what_a_killed_process_was_writing_is_passed_over(tmp_path: Path) -> None:
+    store = Store(tmp_path)
+    store.write(GOOD)
+    (tmp_path / "records" / ".half-written.json").write_text("{")
+    contents = store.read()
+    assert list(contents.records) == [TASK.key]
+    assert not contents.foreign
+
+
+def test_plans_add_up(tmp_path: Path) -> None:
+    store = Store(tmp_path)
+    other = dataclasses.replace(TASK, seed=1)
+    for _ in range(2):
+        store.plan("a", [TASK])
+        store.plan("a", [TASK, other])
+    assert set(store.read().planned.values()) == {TASK, other}
+    assert len(list((tmp_path / "plans").iterdir())) == 2
+
+
+def test_a_folder_that_is_not_there_is_named() -> None:
+    with pytest.raises(FileNotFoundError, match="no benchmark folder 'nowhere'; run one first"):
+        Store("nowhere").read()
+
+
+def test_a_claim_is_for_one_process_and_ends(tmp_path: Path) -> None:
+    store = Store(tmp_path)
+    with store.claim(TASK) as first:
+        assert first
+        with Store(tmp_path).claim(TASK) as second:
+            assert not second
+        with store.claim(dataclasses.replace(TASK, seed=1)) as other:
+            assert other
+    with store.claim(TASK) as again:
+        assert again
+
+
+def test_outcomes_are_the_numbers_of_good_records(tmp_path: Path) -> None:
+    store = Store(tmp_path)
+    store.plan("mine", [TASK])
+    store.write(GOOD)
+    store.write(Record(dataclasses.replace(TASK, seed=1), "failed", "no"))
+    (outcome,) = outcomes_in(tmp_path)
+    assert (outcome.dataset, outcome.setting, outcome.method, outcome.part) == ("iris", "mcar-30", "knn", "train")
+    assert outcome.scores == {"mae": 0.5, "rmse": 0.7}
+    assert outcome.seconds == 0.1
+
+
+def test_the_paper_suite_is_the_papers_experiment() -> None:
+    suite = load_suite("paper")
+    assert len(suite.datasets) == 23
+    assert [setting.name for setting in suite.settings] == [
+        "mcar-10", "mcar-30", "mcar-50", "logistic_mar-30", "logistic_mnar-30", "quantile_mnar-30",
+    ]  # fmt: skip
+    assert suite.seeds == tuple(range(30))
+    tasks = suite.tasks()
+    assert len({task.key for task in tasks}) == len(tasks) == 23 * 6 * 30 * len(suite.methods)
+    assert load_suite("oos").test_fraction == 0.3
+
+
+def test_a_part_of_a_suite_has_the_same_tasks() -> None:
+    suite = load_suite("paper")
+    part = suite.only(datasets=["iris"], settings=["mcar-50"], methods=["sinkhorn", "mean"], seeds=[3])
+    assert set(part.tasks()) <= set(suite.tasks())
+    assert [task.method for task in part.tasks()] == ["mean", "sinkhorn"]
+    for wrong in ({"datasets": ["isir"]}, {"settings": ["mcar-31"]}, {"methods": ["mena"]}):
+        with pytest.raises(ValueError, match="must be one of"):
+            suite.only(**wrong)
+
+
+@pytest.mark.parametrize(
+    ("text", "reason"),
+    [
+        ("datasets: [", "not YAML"),
+        ("- 1", "expected the entries"),
+        ("methods: {mean: }\nsettings: []\nsedes: 3", "expected the entries"),
+        ("datasets: [isir]\nsettings: []\nmethods: {mean: }", "data set must be one of"),
+        ("settings: [{mechanism: mcra, rate: 0.1}]\nmethods: {mean: }", "mechanism must be one of"),
+        ("settings: [{mechanism: mcar, rate: 2}]\nmethods: {mean: }", "rate must be"),
+        ("settings: [{mechanism: mcar, rate: 0.1, x: 2}]\nmethods: {mean: }", "unexpected keyword argument 'x'"),
+        ("settings: []\nmethods: {nobody: }", "imputer must be one of"),
+        ("settings: []\nmethods: {knn: {k: 2}}", "unexpected keyword argument 'k'"),
+        ("settings: []\nmethods: {knn: }\nseeds: 0", "seeds must be"),
+    ],
+)
+def test_mistakes_in_a_suite_are_found_before_it_runs(tmp_path: Path, text: str, reason: str) -> None:
+    path = tmp_path / "mine.yaml"
+    path.write_text(text)
+    with pytest.raises(ValueError, match=f"suite mine.yaml: .*{reason}"):
+        load_suite(path)
+
+
+def test_a_suite_of_ones_own(tmp_path: Path) -> None:
+    path = tmp_path / "mine.yaml"
+    path.write_text(
+        "datasets: [iris]\nsettings: [{mechanism: quantile_mnar, rate: 0.3, tails: upper}]\n"
+        "methods: {near: {imputer: knn, n_neighbors: 2}}\nseeds: [4, 7]\n"
+    )
+    tasks = load_suite(path).tasks()
+    assert [task.seed for task in tasks] == [4, 7]
+    assert tasks[0].parameters == {"n_neighbors": 2}
+    assert tasks[0].setting == "quantile_mnar-30-tails=upper"
+    with pytest.raises(FileNotFoundError, match="no suite 'nosuch': pass one of oos, paper, runtime, smoke"):
+        load_suite("nosuch")
+
+
+def test_seeds_come_in_whole_rounds() -> None:
+    seeds = [task.seed for task in load_suite("smoke").tasks()]
+    assert seeds == sorted(seeds)
+    assert np.unique(seeds).tolist() == [0, 1]
