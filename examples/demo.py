@@ -14,25 +14,22 @@ import matplotlib as mpl
 mpl.use("Agg")
 import matplotlib.pyplot as plt
 import numpy as np
-from sklearn.datasets import load_wine, make_circles, make_moons, make_s_curve
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.experimental import enable_iterative_imputer  # noqa: F401
-from sklearn.impute import IterativeImputer, KNNImputer, SimpleImputer
-from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import StandardScaler
 
 from otimpute import SinkhornImputer
+from otimpute.baselines import ICEImputer, KNNImputer, MeanImputer
+from otimpute.datasets import load_dataset, make_toy
 from otimpute.metrics import energy_distance, mae, rmse
+from otimpute.missingness import MCAR, hide
 
 OUTPUT = Path("demo-output")
 OBSERVED, IMPUTED = "#8a8f98", "#d1495b"  # told apart in grey and by the colour-blind
 
 
 def fill_a_table() -> None:
-    wine = load_wine()
-    X, names = wine.data, wine.feature_names
-    missing = np.random.default_rng(0).random(X.shape) < 0.3
-    X_incomplete = np.where(missing, np.nan, X)
+    wine = load_dataset("wine")
+    X, names = wine.values, wine.card.columns
+    X_incomplete, missing = hide(X, MCAR(0.3), 0)
 
     print("Compiling, once on a new machine (20–40 s) ...", flush=True)
     SinkhornImputer(max_steps=1).fit(X_incomplete)
@@ -43,15 +40,12 @@ def fill_a_table() -> None:
     print(f"\nWine: {X.shape[0]} rows × {X.shape[1]} columns, {missing.sum()} of {missing.size} values missing.")
     print(f"Filled in {seconds:.1f} s ({imputer.n_steps_} steps, {'settled' if imputer.converged_ else 'not settled'}).")
     print(f"Observed values untouched: {bool((X_imputed[~missing] == X[~missing]).all())}\n")
-    # Scored in standard deviations; KNN needs comparable columns, so it gets them.
-    spread = X.std(axis=0)
-    scaler = StandardScaler()
-    knn = make_pipeline(scaler, KNNImputer()).fit_transform(X_incomplete)
+    spread = X.std(axis=0)  # scores are in standard deviations
     tables = {
         "otimpute": X_imputed,
-        "KNN": scaler.inverse_transform(knn),
-        "ICE (scikit-learn's IterativeImputer)": IterativeImputer(random_state=0).fit_transform(X_incomplete),
-        "column mean": SimpleImputer().fit_transform(X_incomplete),
+        "KNN": KNNImputer().fit_transform(X_incomplete),
+        "ICE (scikit-learn's IterativeImputer)": ICEImputer(random_state=0).fit_transform(X_incomplete),
+        "column mean": MeanImputer().fit_transform(X_incomplete),
     }
     print(f"{'error against the hidden truth':40}{'MAE':>7}{'RMSE':>8}{'energy distance':>18}")
     for method, table in tables.items():
@@ -61,7 +55,7 @@ def fill_a_table() -> None:
     draw_densities(X, tables, missing, names)
 
 
-def draw_densities(X: np.ndarray, tables: dict[str, np.ndarray], missing: np.ndarray, names: list[str]) -> None:
+def draw_densities(X: np.ndarray, tables: dict[str, np.ndarray], missing: np.ndarray, names: tuple[str, ...]) -> None:
     shown = range(8)
     figure, axes = plt.subplots(2, 4, figsize=(13, 5.2), layout="constrained")
     for axis, k in zip(axes.flat, shown, strict=True):
@@ -89,31 +83,21 @@ def smooth(values: np.ndarray, grid: np.ndarray, width: float) -> np.ndarray:
     return np.exp(-0.5 * ((grid[:, None] - values[None]) / width) ** 2).mean(axis=1) / width
 
 
-def toy_clouds(n: int = 500) -> dict[str, np.ndarray]:
-    s_curve = make_s_curve(n, noise=0.05, random_state=0)[0][:, [0, 2]]
-    half_moon, which = make_moons(2 * n, noise=0.05, random_state=0)
-    return {
-        "S-curve": s_curve,
-        "half-moon": half_moon[which == 0],
-        "two half-moons": make_moons(n, noise=0.05, random_state=1)[0],
-        "circles": make_circles(n, noise=0.03, factor=0.5, random_state=0)[0],
-    }
-
-
 def draw_toys() -> None:
     # Curves in the plane: plain distances, the paper's ε, and large first steps that let points change branches.
     bold = {"metric": "euclidean", "epsilon": "authors", "learning_rate": 0.1, "step_decay": 0.01, "noise": 0.3}
     bold |= {"max_steps": 5000, "random_state": 0}
     methods = {
-        "column mean": SimpleImputer(),
-        "ICE (linear chains)": IterativeImputer(random_state=0),
+        "column mean": MeanImputer(),
+        "ICE (linear chains)": ICEImputer(random_state=0),
         "otimpute, set for curves": SinkhornImputer(**bold),
         "the same, one-sided": SinkhornImputer(**bold, one_sided=True),
     }
-    clouds = toy_clouds()
+    names = {"s_curve": "S-curve", "half_moon": "half-moon", "two_moons": "two half-moons", "circles": "circles"}
+    clouds = {title: make_toy(name, 500, 0) for name, title in names.items()}
     figure, axes = plt.subplots(len(clouds), len(methods) + 1, figsize=(13, 10), layout="constrained")
     for row, (name, X) in zip(axes, clouds.items(), strict=True):
-        missing = np.random.default_rng(1).random(X.shape) < 0.2
+        missing = MCAR(0.2).sample(X, 1)
         kept = ~missing.all(axis=1)  # rows that lost everything say nothing
         X, missing = X[kept], missing[kept]
         X_incomplete = np.where(missing, np.nan, X)

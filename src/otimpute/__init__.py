@@ -20,6 +20,7 @@ _HOME = {
     "SinkhornImputer": ".imputers",
     "sinkhorn_divergence": ".transport",
 }
+_PACKAGES = ("baselines", "benchmark", "datasets", "metrics", "missingness", "transport")
 
 if TYPE_CHECKING:
     from .imputers import SinkhornImputer as SinkhornImputer
@@ -29,6 +30,8 @@ __all__ = ["SinkhornImputer", "__version__", "sinkhorn_divergence"]
 
 
 def __getattr__(name: str) -> Any:
+    if name in _PACKAGES:
+        return import_module(f".{name}", __name__)
     if name not in _HOME:
         raise AttributeError(f"module 'otimpute' has no attribute {name!r}")
     value = getattr(import_module(_HOME[name], __name__), name)
@@ -37,4 +40,4 @@ def __getattr__(name: str) -> Any:
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), *__all__})
+    return sorted({*globals(), *__all__, *_PACKAGES})

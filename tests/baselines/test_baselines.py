@@ -173,7 +173,8 @@ def test_missforest_stops_by_its_rule_and_keeps_the_round_before() -> None:
         (GaussianEMImputer(prior_rows=0), "prior_rows"),
         (SoftImputer(penalty=-1), 'penalty must be a finite number > 0, got -1; pass "cv"'),
         (SoftImputer(hidden_fraction=1.0), "hidden_fraction"),
-        (MeanImputer(random_state="x"), "random_state"),
+        (SoftImputer(n_penalties=1), "n_penalties must be a whole number >= 2"),
+        (MissForestImputer(random_state="x"), "random_state"),
     ],
     ids=lambda value: type(value).__name__ if not isinstance(value, str) else "",
 )

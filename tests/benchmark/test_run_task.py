@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import json
 import os
 import signal
 from io import BytesIO
@@ -10,11 +11,13 @@ from io import BytesIO
 import numpy as np
 import pytest
 
-from otimpute.baselines import KNNImputer, MeanImputer
-from otimpute.benchmark import Task, worker
-from otimpute.benchmark.run_task import METRICS, health, run_task, split, whiten
+from otimpute.baselines import KNNImputer, MeanImputer, MissForestImputer
+from otimpute.benchmark import Record, Task, worker
+from otimpute.benchmark.record import SCORES
+from otimpute.benchmark.run_task import METRICS, run_task, split, suspicious, unusable, whiten
 from otimpute.datasets import load_dataset
-from otimpute.metrics import mae
+from otimpute.metrics import mae, rmse
+from otimpute.missingness import MCAR
 
 TASK = Task("iris", "mcar", 0.3, "mean", "mean", 0)
 
@@ -22,14 +25,12 @@ TASK = Task("iris", "mcar", 0.3, "mean", "mean", 0)
 def test_the_record_has_what_was_asked_for() -> None:
     record = run_task(TASK)
     assert record.status == "ok"
-    assert set(record.scores["train"]) == set(METRICS)
+    assert set(record.scores["train"]) == set(METRICS) == set(SCORES)
     assert (record.n, record.d) == (150, 4)
     assert 100 < record.n_missing < 260
     assert record.peak_mib > record.added_mib >= 0
     assert record.versions["scikit-learn"]
     X = whiten(load_dataset("iris").values)
-    from otimpute.missingness import MCAR
-
     missing = MCAR(0.3).sample(X, TASK.generator_of_holes())
     expected = mae(X, MeanImputer().fit_transform(np.where(missing, np.nan, X)), missing)
     assert record.scores["train"]["mae"] == expected
@@ -41,6 +42,12 @@ def test_out_of_sample_rows_are_not_fitted_on() -> None:
     assert len(test) == 45
     assert sorted([*train, *test]) == list(range(150))
     record = run_task(task)
+    X = whiten(load_dataset("iris").values)
+    missing = MCAR(0.3).sample(X, task.generator_of_holes())
+    imputer = MeanImputer().fit(np.where(missing, np.nan, X)[train])
+    for part, rows in {"train": train, "test": test}.items():
+        X_imputed = imputer.transform(np.where(missing, np.nan, X)[rows])
+        assert record.scores[part]["rmse"] == rmse(X[rows], X_imputed, missing[rows])
     assert set(record.scores) == {"train", "test"}
     assert set(record.seconds) == {"fit", "transform", "task"}
     parts = [outcome.part for outcome in record.outcomes()]
@@ -85,14 +92,41 @@ def test_the_health_check_finds_what_scores_would_hide() -> None:
     X_incomplete = np.where(rng.random(X.shape) < 0.3, np.nan, X)
     filled = KNNImputer().fit_transform(X_incomplete)
     means = MeanImputer().fit_transform(X_incomplete)
-    check = lambda imputer, table: health("train", imputer, X_incomplete, table)  # noqa: E731
+    column_means = np.nanmean(X_incomplete, axis=0)
+    check = lambda imputer, table: suspicious("train", imputer, X_incomplete, table, column_means)  # noqa: E731
     assert check(KNNImputer(), filled) == []
-    assert check(KNNImputer(), means) == ["train: fills each column with one number, as the column mean does"]
+    assert check(KNNImputer(), means) == ["train: equals the column mean"]
     assert check(MeanImputer(), means) == []
-    half = np.where(np.isnan(X_incomplete) & (np.arange(3) == 0), np.nan, filled)
-    assert "NaN" in check(KNNImputer(), half)[0]
-    assert check(KNNImputer(), filled[:, :2]) == ["train: shape (50, 2) instead of (50, 3)"]
     assert "changes" in check(KNNImputer(), filled + 1e-12)[0]
+    assert unusable("train", X_incomplete, filled) == []
+    half = np.where(np.isnan(X_incomplete) & (np.arange(3) == 0), np.nan, filled)
+    assert "NaN" in unusable("train", X_incomplete, half)[0]
+    assert unusable("train", X_incomplete, filled[:, :2]) == ["train: shape (50, 2) instead of (50, 3)"]
+
+
+def test_one_number_in_a_column_of_two_values_is_not_suspicious() -> None:
+    X = np.array([[0.0, 1.0], [1.0, 2.0], [np.nan, 3.0], [np.nan, 4.0]])
+    filled = np.where(np.isnan(X), 1.0, X)
+    assert suspicious("train", KNNImputer(), X, filled, np.nanmean(X, axis=0)) == []
+
+
+def test_an_explosion_is_a_failure_that_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(MeanImputer, "fit_transform", lambda _, X: np.where(np.isnan(X), 1e200, X))
+    record = run_task(TASK)
+    assert record.status == "failed"
+    assert "train: rmse is inf" in record.error
+    assert Record.from_json(record.to_json(), TASK.key) == record
+
+
+def test_the_seed_of_a_task_is_the_methods_too() -> None:
+    quick = {"n_estimators": 3, "max_iter": 1}
+    by_seed = [run_task(Task("iris", "mcar", 0.3, "f", "missforest", seed, quick)) for seed in (0, 0, 1)]
+    assert by_seed[0].scores == by_seed[1].scores != by_seed[2].scores
+    task = Task("iris", "mcar", 0.3, "f", "missforest", 1, quick)
+    X = whiten(load_dataset("iris").values)
+    missing = MCAR(0.3).sample(X, task.generator_of_holes())
+    X_imputed = MissForestImputer(**quick, random_state=1).fit_transform(np.where(missing, np.nan, X))
+    assert by_seed[2].scores["train"]["mae"] == mae(X, X_imputed, missing)
 
 
 def test_a_result_with_nan_is_a_failure(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -119,10 +153,6 @@ def test_what_kills_a_task_kills_nothing_else(monkeypatch: pytest.MonkeyPatch, d
 
 
 def test_a_worker_answers_every_line(monkeypatch: pytest.MonkeyPatch) -> None:
-    import json
-
-    from otimpute.benchmark import Record
-
     monkeypatch.setattr(worker, "FORKS", False)
     line = json.dumps({"task": TASK.as_dict(), "data_home": None}).encode() + b"\n"
     replies = BytesIO()

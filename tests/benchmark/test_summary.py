@@ -16,6 +16,7 @@ from scipy.stats import friedmanchisquare, rankdata, wilcoxon
 
 from otimpute.benchmark.outcome import Outcome
 from otimpute.benchmark.summary import aggregate, average_ranks, relative_scores, render_table, shared_blocks, wins
+from otimpute.benchmark.summary.cells import scores_by_seed
 from otimpute.benchmark.summary.names import dataset_labels, method_label, setting_label, sort_methods, sort_settings
 from otimpute.benchmark.summary.ranks import find_cliques, holm
 
@@ -160,7 +161,66 @@ def test_cliques_are_the_longest_runs_without_a_difference(different: set[tuple[
     assert set(find_cliques("abcdef", different)) == longest
 
 
-def test_a_difference_within_two_standard_errors_is_a_tie() -> None:
+@pytest.mark.parametrize(("mean", "winner"), [(3.1, False), (3.3, True)])
+def test_wins_lie_outside_students_interval(mean: float, winner: bool) -> None:
+    # Differences of spread 2 over 4 seeds: the 95 % interval is 3.182 · 2 / √4.
+    differences = mean + 2 * np.array([-1, 1, -1, 1]) * np.sqrt(3 / 4)
+    outcomes = [outcome("iris", "mcar-30", "knn", seed, 10 + d) for seed, d in enumerate(differences)]
+    outcomes += [outcome("iris", "mcar-30", "ice", seed, 10.0) for seed in range(4)]
+    assert wins(outcomes, "rmse").wins.any() == winner
+
+
+def test_the_same_number_computed_in_another_order_is_a_tie() -> None:
+    outcomes = [
+        outcome(f"s{d}", "mcar-30", m, seed, v) for d in range(6) for seed in (0, 1) for m, v in (("a", 1), ("b", 1 + 4e-16))
+    ]
+    assert not wins(outcomes, "rmse").wins.any()
+    result = average_ranks(outcomes, "rmse")
+    assert result.ranks == (1.5, 1.5)
+    assert result.pairwise_p["a", "b"] == 1
+
+
+def test_methods_are_compared_on_the_seeds_they_share() -> None:
+    """One that failed, or was not run, on the hard seeds must not look better for it."""
+    hard = [1.0, 1.0, 5.0, 5.0, 5.0]
+    outcomes = [outcome(f"set{d}", "mcar-30", "knn", seed, hard[seed]) for d in range(3) for seed in range(5)]
+    outcomes += [outcome(f"set{d}", "mcar-30", "ice", seed, hard[seed] + 0.5) for d in range(3) for seed in range(2)]
+    assert average_ranks(outcomes, "rmse").methods[0] == "knn"
+    row = next(line for line in render_table(outcomes, "rmse").splitlines() if line.startswith("average rank"))
+    assert row.split()[-2:] == ["1.00", "2.00"]
+    assert "(2)" in render_table(outcomes, "rmse")
+
+
+def test_a_test_that_contradicts_the_ranks_decides_nothing() -> None:
+    """One is a little better in three settings of four and far worse in the fourth: first by rank, not by size."""
+    scores = {"a": [0.99, 0.99, 0.99, 1.5], "b": [1.0] * 4}
+    outcomes = [outcome(f"set{d}", f"mcar-{t}", m, 0, v[t]) for d in range(12) for m, v in scores.items() for t in range(4)]
+    result = average_ranks(outcomes, "rmse")
+    assert result.methods == ("a", "b")
+    assert result.pairwise_p["a", "b"] == 1
+
+
+def test_pairs_not_told_apart_but_not_joined_are_named() -> None:
+    assert find_cliques("abc", [("a", "b")]) == (("b", "c"),)
+    rng = np.random.default_rng(0)
+    outcomes = []
+    for d in range(12):
+        outcomes += [outcome(f"set{d}", "mcar-30", "a", 0, 1.0), outcome(f"set{d}", "mcar-30", "b", 0, 1.05)]
+        outcomes += [outcome(f"set{d}", "mcar-30", "c", 0, float(np.exp(rng.normal() + 0.3)))]
+    result = average_ranks(outcomes, "rmse")
+    joined = {pair for clique in result.cliques for pair in itertools.combinations(clique, 2)}
+    assert set(result.undecided) == {pair for pair, p in result.pairwise_p.items() if p > 0.05} - joined
+    assert result.undecided
+
+
+def test_a_perfect_score_does_not_outweigh_the_others() -> None:
+    outcomes = [outcome(f"s{d}", "mcar-30", m, 0, v) for d in range(10) for m, v in (("mean", 1.0), ("knn", 0.5), ("ice", 0.5))]
+    outcomes[-1] = outcome("s9", "mcar-30", "ice", 0, 0.0)
+    _, ratios = relative_scores(shared_blocks(scores_by_seed(outcomes, "rmse", "train")))
+    assert ratios[2] == pytest.approx(0.5**0.9 * 5e-4**0.1)
+
+
+def test_a_difference_within_the_noise_of_the_seeds_is_a_tie() -> None:
     base = [1.0, 2.0, 3.0, 4.0]  # spread over seeds is shared: only paired differences count
     clear = [0.10, 0.12, 0.08, 0.11]  # mean .1025, standard error .0085
     noisy = [0.50, -0.30, 0.20, -0.10]  # mean .075, standard error .175
@@ -195,11 +255,11 @@ def test_wins_count_each_block_once_and_need_a_shared_seed() -> None:
 
 
 def test_relative_scores_are_geometric_means_of_ratios() -> None:
-    blocks = shared_blocks(aggregate(draws(), "rmse"))
+    blocks = shared_blocks(scores_by_seed(draws(), "rmse", "train"))
     reference, ratios = relative_scores(blocks)
     assert reference == "mean" and ratios[0] == pytest.approx(1)
     np.testing.assert_allclose(ratios, [np.prod(c / blocks.means[:, 0]) ** (1 / 18) for c in blocks.means.T])
-    without = shared_blocks(aggregate(draws(), "rmse"), ["knn", "ice"])
+    without = shared_blocks(scores_by_seed(draws(), "rmse", "train"), ["knn", "ice"])
     reference, ratios = relative_scores(without)
     best = without.means.min(axis=1)
     assert reference == "best"

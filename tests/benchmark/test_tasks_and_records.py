@@ -11,6 +11,7 @@ import pytest
 
 from otimpute.benchmark import Record, Store, Task, load_suite, outcomes_in
 from otimpute.benchmark.record import ForeignRecordError
+from otimpute.benchmark.summary import aggregate
 
 TASK = Task("iris", "mcar", 0.3, "knn", "knn", 0, {"n_neighbors": 3})
 GOOD = Record(
@@ -137,15 +138,28 @@ def test_a_claim_is_for_one_process_and_ends(tmp_path: Path) -> None:
         assert again
 
 
-def test_outcomes_are_the_numbers_of_good_records(tmp_path: Path) -> None:
+def test_outcomes_are_the_numbers_of_records_and_nan_where_a_task_failed(tmp_path: Path) -> None:
     store = Store(tmp_path)
-    store.plan("mine", [TASK])
+    other = dataclasses.replace(TASK, seed=1)
+    store.plan("mine", [TASK, other])
     store.write(GOOD)
-    store.write(Record(dataclasses.replace(TASK, seed=1), "failed", "no"))
-    (outcome,) = outcomes_in(tmp_path)
+    store.write(Record(other, "failed", "no"))
+    outcome, failed = sorted(outcomes_in(tmp_path), key=lambda each: each.seed)
+    assert all(np.isnan(value) for value in failed.scores.values())
+    assert {"rmse", "wasserstein2"} <= set(failed.scores)
+    assert aggregate([outcome, failed], "rmse") == []
     assert (outcome.dataset, outcome.setting, outcome.method, outcome.part) == ("iris", "mcar-30", "knn", "train")
     assert outcome.scores == {"mae": 0.5, "rmse": 0.7}
     assert outcome.seconds == 0.1
+
+
+def test_tasks_that_would_be_shown_as_one_may_not_share_a_folder(tmp_path: Path) -> None:
+    store = Store(tmp_path)
+    store.plan("paper", [TASK])
+    for change in ({"test_fraction": 0.3}, {"parameters": {"n_neighbors": 4}}, {"imputer": "mean"}):
+        with pytest.raises(ValueError, match="give each suite a folder of its own"):
+            store.plan("oos", [dataclasses.replace(TASK, **change)])
+    store.plan("oos", [dataclasses.replace(TASK, method="knn4", parameters={"n_neighbors": 4})])
 
 
 def test_the_paper_suite_is_the_papers_experiment() -> None:

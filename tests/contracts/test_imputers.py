@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import polars as pl
+import pyarrow as pa
 import pytest
 import scipy.sparse
 from sklearn.base import clone
@@ -255,6 +256,14 @@ def test_polars_frames_keep_names_order_types_and_observed_values(make: Make) ->
         for name in frame.columns:
             there = frame[name].is_not_null() & ~frame[name].cast(pl.Float64).is_nan().fill_null(True)
             assert imputed[name].filter(there).equals(frame[name].filter(there))
+
+
+def test_arrow_tables_keep_integers_that_are_no_floats(make: Make) -> None:
+    table = pa.table({"a": pa.array([2**53 + 1, 3, None, 5, 9]), "b": [1.0, None, 3.0, 4.0, 6.0]})
+    imputed = make().fit_transform(table)
+    assert isinstance(imputed, pa.Table)
+    assert imputed["a"].null_count == imputed["b"].null_count == 0
+    assert imputed["a"][0].as_py() == 2**53 + 1
 
 
 def test_integers_become_floats_on_request(make: Make) -> None:

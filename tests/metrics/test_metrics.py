@@ -31,6 +31,22 @@ def tables() -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     return X, np.where(missing, X + rng.normal(size=X.shape), X), missing
 
 
+@pytest.mark.parametrize(
+    "score", [mae, rmse, wasserstein2, energy_distance, sliced_wasserstein2, marginal_wasserstein1], ids=lambda s: s.__name__
+)
+def test_a_failed_imputation_has_no_score(tables, score) -> None:
+    X, imputed, missing = tables
+    for bad in (np.nan, np.inf):
+        broken = imputed.copy()
+        broken[tuple(np.argwhere(missing)[0])] = bad
+        with pytest.raises(ValueError, match="X_imputed must be finite where it is scored, got 1 NaN or infinite values"):
+            score(X, broken, missing)
+    far = imputed.copy()
+    far[tuple(np.argwhere(missing)[0])] = 1e200
+    with np.errstate(over="ignore"):
+        assert np.nanmax(score(X, far, missing)) > 1e100  # never 0, never NaN
+
+
 def test_pointwise_scores_average_over_missing_entries(tables) -> None:
     X, imputed, missing = tables
     errors = [imputed[i, j] - X[i, j] for i, j in zip(*np.nonzero(missing), strict=True)]

@@ -17,6 +17,8 @@ from ..table import Standardiser
 Rows = NDArray[np.float64]
 Holes = NDArray[np.bool_]
 
+# Learned by the base class; everything else that ends in "_" belongs to one fit of a subclass.
+_KEPT = {"n_features_in_", "feature_names_in_", "indicator_columns_"}
 # New rows handled at a time, so that a long table needs little memory beyond itself.
 _CHUNK = 65_536
 
@@ -38,6 +40,8 @@ class StandardisedImputer(BaseImputer):
 
     def _fit_cells(self, values: NDArray[np.floating], missing: NDArray[np.bool_]) -> NDArray[np.float64]:
         seed = seed_from(self.random_state)
+        for name in [each for each in vars(self) if each.endswith("_") and each not in _KEPT]:
+            delattr(self, name)  # a fit that learns nothing, all columns being constant, must not keep what another learned
         self._scaler = Standardiser.fit(values, missing, robust=False)
         self._varying = np.flatnonzero(self._scaler.spread > 0)
         rows, holes = self._standardise(values, missing)
@@ -45,10 +49,6 @@ class StandardisedImputer(BaseImputer):
             return self._restore(rows, missing)
         with single_blas_thread():
             completed = self._fit_rows(rows, holes, seed)
-        if not np.isfinite(completed).all():
-            raise DivergedError(
-                f"{type(self).__name__} diverged: an imputed value is not finite; remove columns that repeat others"
-            )
         return self._restore(completed, missing)
 
     def _impute_cells(self, values: NDArray[np.floating], missing: NDArray[np.bool_]) -> NDArray[np.float64]:
@@ -70,6 +70,10 @@ class StandardisedImputer(BaseImputer):
 
     def _restore(self, completed: Rows, missing: NDArray[np.bool_]) -> NDArray[np.float64]:
         """The missing entries in original units, row by row; columns that do not vary get their one value."""
+        if not np.isfinite(completed).all():
+            raise DivergedError(
+                f"{type(self).__name__} diverged: an imputed value is not finite; remove columns that repeat others"
+            )
         z = np.zeros(missing.shape)
         z[:, self._varying] = completed
         return self._scaler.restore(z[missing], np.nonzero(missing)[1])

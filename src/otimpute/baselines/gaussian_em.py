@@ -5,10 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from .._checks import check_count, check_real
-from .._random import seed_from
 from ..gaussian import fit_gaussian
 from ._standardised import Holes, Rows, StandardisedImputer
 
@@ -24,8 +22,8 @@ class GaussianEMImputer(StandardisedImputer):
         Most rounds of expectation and maximisation.
     tol : float, default=1e-3
         Stop when the imputed values move by less than this (root mean square, in standard deviations).
-    random_state : ignored
-        Here so that all imputers are made alike.
+    random_state : int, Generator, RandomState or None, default=None
+        Without effect; here so that all imputers are made alike.
     missing_values, add_indicator, keep_empty_features, integers
         As in `SinkhornImputer`.
 
@@ -73,18 +71,10 @@ class GaussianEMImputer(StandardisedImputer):
         check_real("prior_rows", self.prior_rows, above=0)
         check_count("max_iter", self.max_iter)
         check_real("tol", self.tol, at_least=0)
-        seed_from(self.random_state)
-
-    @property
-    def mean_(self) -> NDArray[np.float64]:  # noqa: D102
-        return self._model.mean
-
-    @property
-    def covariance_(self) -> NDArray[np.float64]:  # noqa: D102
-        return self._model.covariance
 
     def _fit_rows(self, rows: Rows, holes: Holes, seed: int) -> Rows:  # noqa: ARG002
         self._model = fit_gaussian(rows, holes, prior_rows=self.prior_rows, tolerance=self.tol, max_iterations=self.max_iter)
+        self.mean_, self.covariance_ = self._model.mean, self._model.covariance
         self.n_iter_, self.converged_ = self._model.n_iterations, self._model.converged
         return self._model.fill(rows, holes)
 

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from .._checks import check_count, check_real
-from .._random import generator, seed_from
+from .._random import generator
 from ._standardised import Holes, Rows, StandardisedImputer
 
 
@@ -22,9 +22,9 @@ class ICEImputer(StandardisedImputer):
     max_iter : int, default=10
         Most rounds over the columns.
     tol : float, default=1e-3
-        Stop when no value moves by more than this share of the largest one.
+        Stop when no row moves by more than this share of the largest value (sum of absolute changes).
     random_state : int, Generator, RandomState or None, default=None
-        Same seed, same result; used to break ties in the order of columns only.
+        Handed to scikit-learn, where it has no effect on these regressions.
     missing_values, add_indicator, keep_empty_features, integers
         As in `SinkhornImputer`.
 
@@ -65,7 +65,6 @@ class ICEImputer(StandardisedImputer):
     def _check_parameters(self) -> None:
         check_count("max_iter", self.max_iter)
         check_real("tol", self.tol, at_least=0)
-        seed_from(self.random_state)
 
     def _fit_rows(self, rows: Rows, holes: Holes, seed: int) -> Rows:
         from sklearn.experimental import enable_iterative_imputer  # noqa: F401

@@ -7,7 +7,6 @@ from typing import Any
 import numpy as np
 
 from .._checks import check_choice, check_count
-from .._random import seed_from
 from ._standardised import Holes, Rows, StandardisedImputer
 
 
@@ -22,8 +21,8 @@ class KNNImputer(StandardisedImputer):
         Rows to average.
     weights : {"uniform", "distance"}, default="uniform"
         Whether nearer rows count more.
-    random_state : ignored
-        Here so that all imputers are made alike.
+    random_state : int, Generator, RandomState or None, default=None
+        Without effect; here so that all imputers are made alike.
     missing_values, add_indicator, keep_empty_features, integers
         As in `SinkhornImputer`.
 
@@ -57,7 +56,6 @@ class KNNImputer(StandardisedImputer):
     def _check_parameters(self) -> None:
         check_count("n_neighbors", self.n_neighbors)
         check_choice("weights", self.weights, ["uniform", "distance"])
-        seed_from(self.random_state)
 
     def _fit_rows(self, rows: Rows, holes: Holes, seed: int) -> Rows:  # noqa: ARG002
         from sklearn.impute import KNNImputer as ScikitLearnKNN

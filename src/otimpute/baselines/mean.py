@@ -7,7 +7,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from .._random import seed_from
 from ..estimator import BaseImputer
 
 
@@ -16,8 +15,8 @@ class MeanImputer(BaseImputer):
 
     Parameters
     ----------
-    random_state : ignored
-        Here so that all imputers are made alike.
+    random_state : int, Generator, RandomState or None, default=None
+        Without effect; here so that all imputers are made alike.
     missing_values, add_indicator, keep_empty_features, integers
         As in `SinkhornImputer`.
 
@@ -48,8 +47,7 @@ class MeanImputer(BaseImputer):
         self.keep_empty_features = keep_empty_features
         self.integers = integers
 
-    def _check_parameters(self) -> None:
-        seed_from(self.random_state)
+    def _check_parameters(self) -> None: ...
 
     def _fit_cells(self, values: NDArray[np.floating], missing: NDArray[np.bool_]) -> NDArray[np.float64]:
         self.means_ = np.array([_mean(values[~missing[:, k], k]) for k in range(values.shape[1])])

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .._checks import check_count
-from .._random import generator, seed_from
+from .._random import generator
 from ._standardised import Holes, Rows, StandardisedImputer
 
 
@@ -28,6 +28,8 @@ class MissForestImputer(StandardisedImputer):
         Most rounds.
     max_features : int, float, "sqrt", "log2" or None, default="sqrt"
         Columns tried at a split, as in scikit-learn's forests; the square root is the published choice.
+    min_samples_leaf : int, default=1
+        Least rows in a leaf. Forests of long tables take gigabytes: more rows per leaf take less.
     n_jobs : int or None, default=None
         Threads; the result does not depend on it.
     random_state : int, Generator, RandomState or None, default=None
@@ -58,6 +60,7 @@ class MissForestImputer(StandardisedImputer):
         n_estimators: int = 100,
         max_iter: int = 10,
         max_features: Any = "sqrt",
+        min_samples_leaf: int = 1,
         n_jobs: int | None = None,
         random_state: Any = None,
         missing_values: float = np.nan,
@@ -68,6 +71,7 @@ class MissForestImputer(StandardisedImputer):
         self.n_estimators = n_estimators
         self.max_iter = max_iter
         self.max_features = max_features
+        self.min_samples_leaf = min_samples_leaf
         self.n_jobs = n_jobs
         self.random_state = random_state
         self.missing_values = missing_values
@@ -78,7 +82,7 @@ class MissForestImputer(StandardisedImputer):
     def _check_parameters(self) -> None:
         check_count("n_estimators", self.n_estimators)
         check_count("max_iter", self.max_iter)
-        seed_from(self.random_state)
+        check_count("min_samples_leaf", self.min_samples_leaf)
 
     def _fit_rows(self, rows: Rows, holes: Holes, seed: int) -> Rows:
         seeds = generator(seed, "forests")
@@ -94,7 +98,7 @@ class MissForestImputer(StandardisedImputer):
             for k in incomplete:
                 forests[k] = self._fit_forest(update, k, ~holes[:, k], seeds)
                 update[holes[:, k], k] = forests[k].predict(np.delete(update[holes[:, k]], k, axis=1))
-            moved = float(((update - current) ** 2).sum() / (update[holes] ** 2).sum())
+            moved = float(((update - current) ** 2).sum() / (update**2).sum())
             if moved >= moved_before:
                 self.converged_ = True
                 break
@@ -109,7 +113,11 @@ class MissForestImputer(StandardisedImputer):
         from sklearn.ensemble import RandomForestRegressor
 
         forest = RandomForestRegressor(
-            self.n_estimators, max_features=self.max_features, n_jobs=self.n_jobs, random_state=int(seeds.integers(2**31))
+            self.n_estimators,
+            max_features=self.max_features,
+            min_samples_leaf=self.min_samples_leaf,
+            n_jobs=self.n_jobs,
+            random_state=int(seeds.integers(2**31)),
         )
         forest.fit(np.delete(rows[observed], k, axis=1), rows[observed, k])
         return forest.set_params(n_jobs=1)  # threads add the trees' predictions up in any order: last bits would differ

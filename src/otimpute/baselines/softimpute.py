@@ -9,12 +9,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .._checks import check_count, check_real
-from .._random import generator, seed_from
+from .._random import generator
 from ..estimator import hide_cells, score_cells
 from ._standardised import Holes, Rows, StandardisedImputer
 
 # Of the largest singular value: where the grid of penalties ends. Below it the solution hardly depends on the penalty.
-_SMALLEST_SHARE = 1e-2
+_SMALLEST_SHARE = 1e-3
 _NUMBERS_AT_A_TIME = 2**22
 
 
@@ -29,7 +29,7 @@ class SoftImputer(StandardisedImputer):
     penalty : float or "cv", default="cv"
         Weight of the nuclear norm, on standardised columns. ``"cv"`` hides some observed values and takes, from a geometric
         grid, the penalty that imputes them best, as the paper does.
-    n_penalties : int, default=15
+    n_penalties : int, default=20
         Size of that grid.
     hidden_fraction : float in (0, 1), default=0.1
         Share of the observed values hidden to choose.
@@ -66,7 +66,7 @@ class SoftImputer(StandardisedImputer):
         self,
         *,
         penalty: float | str = "cv",
-        n_penalties: int = 15,
+        n_penalties: int = 20,
         hidden_fraction: float = 0.1,
         max_iter: int = 200,
         tol: float = 1e-4,
@@ -90,11 +90,10 @@ class SoftImputer(StandardisedImputer):
     def _check_parameters(self) -> None:
         if self.penalty != "cv":
             check_real("penalty", self.penalty, above=0, advice='pass "cv" to choose it by hidden values')
-        check_count("n_penalties", self.n_penalties)
+        check_count("n_penalties", self.n_penalties, at_least=2, advice="the first of the grid imputes column means")
         check_real("hidden_fraction", self.hidden_fraction, above=0, below=1)
         check_count("max_iter", self.max_iter)
         check_real("tol", self.tol, above=0)
-        seed_from(self.random_state)
 
     def _fit_rows(self, rows: Rows, holes: Holes, seed: int) -> Rows:
         largest = float(np.linalg.norm(rows, 2))

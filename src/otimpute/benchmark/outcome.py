@@ -15,7 +15,7 @@ class Outcome:
     method: str
     seed: int
     part: str  # "train": rows the method was fitted on; "test": rows it saw only in transform
-    scores: Mapping[str, float]  # by metric; one that was not computed is absent
+    scores: Mapping[str, float]  # by metric; absent if it was not computed, NaN if the task failed
     seconds: float  # fit for "train", transform for "test"
     added_mib: float  # memory that imputing added to its process
     n: int

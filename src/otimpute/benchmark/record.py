@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import math
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass, field, fields
 from typing import Any, Self
@@ -12,6 +13,7 @@ from .outcome import Outcome
 from .task import Task, canonical
 
 FORMAT = 1
+SCORES = ("mae", "rmse", "energy_distance", "sliced_wasserstein2", "marginal_wasserstein1", "wasserstein2")
 
 
 class ForeignRecordError(ValueError):
@@ -28,7 +30,7 @@ class Record:
     scores: Mapping[str, Mapping[str, float]] = field(default_factory=dict)  # by part of the table, by metric
     seconds: Mapping[str, float] = field(default_factory=dict)  # "fit", "transform", and "task" with loading and scoring
     peak_mib: float = 0.0  # of the process that imputed
-    added_mib: float = 0.0  # what imputing added to it
+    added_mib: float = 0.0  # what imputing added to its peak, hence a lower bound
     flags: tuple[str, ...] = ()  # what looks wrong in a result that came back
     warnings: tuple[str, ...] = ()
     n: int = 0
@@ -61,10 +63,12 @@ class Record:
         return record
 
     def outcomes(self) -> Iterator[Outcome]:
-        """Its numbers, a part of the table at a time; none if it failed."""
-        for part, scores in self.scores.items():
-            seconds = self.seconds["fit" if part == "train" else "transform"]
-            task = self.task
+        """Its numbers, a part of the table at a time; NaN throughout if it failed, so that no mean passes over it."""
+        task = self.task
+        failed = dict.fromkeys(SCORES, math.nan)
+        for part in ["train", "test"] if task.test_fraction else ["train"]:
+            scores = self.scores.get(part, {}) if self.status == "ok" else failed
+            seconds = self.seconds.get("fit" if part == "train" else "transform", math.nan)
             yield Outcome(
                 task.dataset, task.setting, task.method, task.seed, part, scores, seconds, self.added_mib, self.n, self.d
             )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import platform
 import sys
 import time
@@ -16,6 +17,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ..baselines import MeanImputer
 from ..datasets import load_dataset
 from ..estimator import BaseImputer
 from ..metrics import (
@@ -34,8 +36,10 @@ from .task import Task
 _PACKAGES = ("otimpute", "numpy", "scipy", "scikit-learn", "numba", "POT")
 _LONGEST_ERROR = 4000
 _MOST_WARNINGS = 5
+_SAME = 1e-6  # in standard deviations
 
-METRICS: dict[str, Callable[[Any, Any, Any], float]] = {
+
+METRICS: dict[str, Callable[[Any, Any, Any], float]] = {  # those named in record.SCORES
     "mae": mae,
     "rmse": rmse,
     "energy_distance": energy_distance,
@@ -79,16 +83,19 @@ def _impute_and_score(task: Task, X: NDArray[np.float64]) -> dict[str, Any]:
     peak = _peak_mib()
 
     rows = {"train": train, "test": test}
-    flags: list[str] = []
+    means = MeanImputer().fit(X_incomplete[train]).means_
+    flags, scores, lost = [], {}, []
     for part, X_imputed in imputed.items():
-        flags += health(part, imputer, X_incomplete[rows[part]], X_imputed)
-    lost = [flag for flag in flags if "NaN" in flag or "shape" in flag]
+        useless = unusable(part, X_incomplete[rows[part]], X_imputed)
+        if not useless:
+            flags += suspicious(part, imputer, X_incomplete[rows[part]], X_imputed, means)
+            scores[part] = _score(X_complete[rows[part]], X_imputed, missing[rows[part]])
+            useless = [f"{part}: {name} is {value}" for name, value in scores[part].items() if not math.isfinite(value)]
+        lost += useless
     return {
         "status": "failed" if lost else "ok",
         "error": "; ".join(lost),
-        "scores": {}
-        if lost
-        else {part: _score(X_complete[rows[part]], X_imputed, missing[rows[part]]) for part, X_imputed in imputed.items()},
+        "scores": {} if lost else scores,
         "seconds": seconds,
         "peak_mib": peak,
         "added_mib": peak - before,
@@ -121,26 +128,31 @@ def split(task: Task, n: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     return np.sort(order[n_test:]), np.sort(order[:n_test])
 
 
-def health(part: str, imputer: BaseImputer, X_incomplete: NDArray[np.float64], X_imputed: NDArray[np.float64]) -> list[str]:
-    """What is wrong with a result, whatever its scores: other shape, NaN left, observed values changed, only column means."""
+def unusable(part: str, X_incomplete: NDArray[np.float64], X_imputed: NDArray[np.float64]) -> list[str]:
+    """Why a result cannot be scored: it has another shape, or holes still."""
     if X_imputed.shape != X_incomplete.shape:
         return [f"{part}: shape {X_imputed.shape} instead of {X_incomplete.shape}"]
+    left = int((~np.isfinite(X_imputed)).sum())
+    return [f"{part}: leaves {left} NaN or infinite values"] if left else []
+
+
+def suspicious(
+    part: str,
+    imputer: BaseImputer,
+    X_incomplete: NDArray[np.float64],
+    X_imputed: NDArray[np.float64],
+    means: NDArray[np.float64],
+) -> list[str]:
+    """What is wrong with a result, however good its scores: observed values changed, or nothing but column means."""
     missing = np.isnan(X_incomplete)
     flags = []
-    if not np.isfinite(X_imputed).all():
-        flags.append(f"{part}: leaves {int((~np.isfinite(X_imputed)).sum())} NaN or infinite values")
-    if not (X_imputed[~missing] == X_incomplete[~missing]).all():
-        flags.append(f"{part}: changes {int((X_imputed != X_incomplete)[~missing].sum())} observed values")
-    if type(imputer).__name__ != "MeanImputer" and _is_constant_by_column(X_imputed, missing):
-        flags.append(f"{part}: fills each column with one number, as the column mean does")
+    changed = int((X_imputed != X_incomplete)[~missing].sum())
+    if changed:
+        flags.append(f"{part}: changes {changed} observed values")
+    holes = missing & (np.ptp(X_imputed, axis=0) > 0)  # a constant column has nothing but its mean
+    if holes.any() and not isinstance(imputer, MeanImputer) and (np.abs(X_imputed - means)[holes] < _SAME).all():
+        flags.append(f"{part}: equals the column mean")
     return flags
-
-
-def _is_constant_by_column(X_imputed: NDArray[np.float64], missing: NDArray[np.bool_]) -> bool:
-    """Whether all holes of each column got one value, in at least one column with several holes that varies elsewhere."""
-    telling = (missing.sum(axis=0) > 1) & (np.ptp(X_imputed, axis=0) > 0)
-    columns = np.flatnonzero(telling)
-    return len(columns) > 0 and all(np.ptp(X_imputed[missing[:, k], k]) < 1e-9 for k in columns)
 
 
 def _score(X_true: NDArray[np.float64], X_imputed: NDArray[np.float64], missing: NDArray[np.bool_]) -> dict[str, float]:

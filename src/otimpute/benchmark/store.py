@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -40,6 +40,8 @@ class Store:
 
     def plan(self, suite: str, tasks: Sequence[Task]) -> None:
         """Remember what was asked for, so that `read` can tell what is still missing."""
+        planned = self.read().planned.values() if self.folder.is_dir() else []
+        _refuse_mixtures(self.folder, [*planned, *tasks])
         text = json.dumps({"suite": suite, "tasks": [task.as_dict() for task in tasks]})
         name = hashlib.sha256(canonical(sorted(task.key for task in tasks)).encode()).hexdigest()[:16]
         _write(self._plans / f"{name}.json", text)
@@ -104,8 +106,22 @@ class Store:
 def outcomes_in(folder: str | Path) -> list[Outcome]:
     """The numbers of every good record of what was planned in a benchmark folder."""
     contents = Store(folder).read()
+    _refuse_mixtures(Path(folder), contents.planned.values())
     found = [contents.records[key] for key in contents.planned if key in contents.records]
     return [outcome for record in found for outcome in record.outcomes()]
+
+
+def _refuse_mixtures(folder: Path, tasks: Iterable[Task]) -> None:
+    """Two tasks that tables and figures would show as one may not share a folder."""
+    shown: dict[tuple[str, str, str, int], Task] = {}
+    for task in tasks:
+        other = shown.setdefault((task.dataset, task.setting, task.method, task.seed), task)
+        if other != task:
+            raise ValueError(
+                f"{folder} would mix two tasks that are both shown as {task.method} on {task.dataset}, {task.setting}, seed "
+                f"{task.seed}, with parameters {dict(other.parameters)} and {dict(task.parameters)}, test fractions "
+                f"{other.test_fraction} and {task.test_fraction}; give each suite a folder of its own, or methods other names"
+            )
 
 
 def _read_record(path: Path) -> Record:

@@ -88,7 +88,7 @@ def status(folder: Folder) -> None:
     console.print(table)
     for record in contents.records.values():
         if record.status != "ok" or record.flags:
-            what = record.error.strip().splitlines()[-1] if record.error else "; ".join(record.flags)
+            what = record.error.strip().splitlines()[-1].strip() if record.error else "; ".join(record.flags)
             console.print(f"{record.status}: {_name(record)}: {what}", markup=False)
     for path, reason in contents.foreign.items():
         console.print(f"not trusted, will run again: {path.name}: {reason}", markup=False)

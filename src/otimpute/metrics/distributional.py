@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
@@ -11,7 +12,7 @@ from scipy.spatial.distance import cdist
 from .._checks import check_count
 from .._optional import require
 from .._random import generator, seed_from
-from .pointwise import check_tables
+from .pointwise import check_finite, check_tables
 
 MOST_ROWS = 5000  # what exact transport can do in seconds and 200 MB
 _BLOCK = 1024
@@ -34,7 +35,10 @@ def wasserstein2(X_true: ArrayLike, X_imputed: ArrayLike, missing: ArrayLike, *,
             f"{len(true)} rows have a missing value, more than max_rows={max_rows}; "
             "raise max_rows, score a sample of the rows, or use energy_distance"
         )
-    return float(ot.emd2([], [], cdist(true, imputed, "sqeuclidean"), numItermax=10_000_000))
+    cost = cdist(true, imputed, "sqeuclidean")
+    if not np.isfinite(cost).all():  # values so far off that their squares overflow; POT would call that 0
+        return math.inf
+    return float(ot.emd2([], [], cost, numItermax=10_000_000))
 
 
 def energy_distance(X_true: ArrayLike, X_imputed: ArrayLike, missing: ArrayLike) -> float:
@@ -46,7 +50,9 @@ def energy_distance(X_true: ArrayLike, X_imputed: ArrayLike, missing: ArrayLike)
     4.0
     """
     true, imputed = _incomplete_rows(X_true, X_imputed, missing)
-    return 2 * _mean_distance(true, imputed) - _mean_distance(true, true) - _mean_distance(imputed, imputed)
+    distance = 2 * _mean_distance(true, imputed) - _mean_distance(true, true) - _mean_distance(imputed, imputed)
+    # Rounding may leave a little less than nothing; values whose squares overflow, infinity less infinity.
+    return max(distance, 0.0) if math.isfinite(distance) else math.inf
 
 
 def sliced_wasserstein2(
@@ -92,7 +98,8 @@ def marginal_wasserstein1(X_true: ArrayLike, X_imputed: ArrayLike, missing: Arra
     distances = np.full(true.shape[1], np.nan)
     for k in np.flatnonzero(holes.any(axis=0)):
         there = holes[:, k]
-        distances[k] = np.abs(np.sort(true[there, k]) - np.sort(imputed[there, k])).mean()
+        truth, guess = check_finite("X_true", true[there, k]), check_finite("X_imputed", imputed[there, k])
+        distances[k] = np.abs(np.sort(truth) - np.sort(guess)).mean()
     return distances
 
 
@@ -101,7 +108,7 @@ def _incomplete_rows(
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     true, imputed, holes = check_tables(X_true, X_imputed, missing)
     rows = holes.any(axis=1)
-    return true[rows], imputed[rows]
+    return check_finite("X_true", true[rows]), check_finite("X_imputed", imputed[rows])
 
 
 def _mean_distance(x: NDArray[np.float64], y: NDArray[np.float64]) -> float:

@@ -26,7 +26,15 @@ def rmse(X_true: ArrayLike, X_imputed: ArrayLike, missing: ArrayLike) -> float:
 
 def _errors(X_true: ArrayLike, X_imputed: ArrayLike, missing: ArrayLike) -> NDArray[np.float64]:
     true, imputed, holes = check_tables(X_true, X_imputed, missing)
-    return imputed[holes] - true[holes]
+    return check_finite("X_imputed", imputed[holes]) - check_finite("X_true", true[holes])
+
+
+def check_finite(name: str, values: NDArray[np.float64]) -> NDArray[np.float64]:
+    """The values to be compared, if all are numbers: a score of the others alone would hide that an imputation failed."""
+    if not np.isfinite(values).all():
+        bad = int((~np.isfinite(values)).sum())
+        raise ValueError(f"{name} must be finite where it is scored, got {bad} NaN or infinite values")
+    return values
 
 
 def check_tables(

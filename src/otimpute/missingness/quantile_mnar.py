@@ -21,7 +21,8 @@ class QuantileMNAR(Mechanism):
         Probability of a value in a tail to be hidden, in [0, 1).
     quantile : float
         Share of the values in each tail; below ½ for both tails, which else would cover every value. Values that tie with
-        the quantile are in the tail, so one of a column with few distinct values may hold more.
+        the quantile are in the tail, so one of a column with few distinct values may hold more; but with both tails a value
+        that is in either, being as low as the lower and as high as the upper quantile, is not extreme and stays.
     column_fraction : float
         Share of the columns that get holes: rounded down, but at least one. They are drawn at random.
     tails : {"both", "lower", "upper"}
@@ -49,9 +50,9 @@ class QuantileMNAR(Mechanism):
         columns = draw_columns(X.shape[1], self.column_fraction, rng)
         extreme = np.zeros(X.shape, dtype=bool)
         if self.tails != "upper":
-            extreme[:, columns] |= self._lower_tail(X[:, columns])
+            extreme[:, columns] ^= self._lower_tail(X[:, columns])
         if self.tails != "lower":
-            extreme[:, columns] |= self._lower_tail(-X[:, columns])
+            extreme[:, columns] ^= self._lower_tail(-X[:, columns])
         return self.rate * extreme
 
     def _lower_tail(self, columns: NDArray[np.float64]) -> NDArray[np.bool_]:

@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 FARTHEST = 50.0
+_FARTHEST_OF_ALL = 1e30  # where outliers count too: what squares and single precision can hold
 _FEWEST_FOR_OUTLIERS = 10  # of fewer values none can be called an outlier
 
 
@@ -55,7 +56,8 @@ class Standardiser:
                 exponent[k] += more
             centre[k] = column.mean()
             spread[k] = column.std() if rescale else 1.0
-        return cls(exponent, centre, spread, FARTHEST if rescale and robust else np.inf)
+        limit = np.inf if not rescale else FARTHEST if robust else _FARTHEST_OF_ALL
+        return cls(exponent, centre, spread, limit)
 
     def apply(self, values: NDArray[np.floating], columns: NDArray[np.int64] | None = None) -> NDArray[np.float64]:
         """Standardised copy of all, or some, ``columns`` of a table."""

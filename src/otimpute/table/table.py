@@ -98,10 +98,13 @@ def read_frame(frame: nw.DataFrame[Any], missing_values: Any) -> Table:
             values[:, k], missing[:, k] = np.nan, True
             continue
         absent = column.is_null().to_numpy()
-        values[:, k] = column.cast(nw.Float64).to_numpy()
-        # Compared in the column's own type: 2⁵³ + 1 and 2⁵³ are different integers but the same float.
-        native = column.fill_null(0) if column.dtype.is_integer() else column
-        own = native.to_numpy() if column.dtype != nw.Boolean else values[:, k]
+        if column.dtype.is_integer():
+            # 2⁵³ + 1 and 2⁵³ are different integers but the same float: compared first, rounded (Arrow refuses to) then.
+            own = column.fill_null(0).to_numpy()
+            values[:, k] = np.where(absent, np.nan, own)
+        else:
+            values[:, k] = column.cast(nw.Float64).to_numpy()
+            own = values[:, k] if column.dtype == nw.Boolean else column.to_numpy()
         missing[:, k] = absent | np.isnan(values[:, k]) | _marked(own, missing_values)
     _refuse_infinity(values, missing, frame.columns)
     return Table(frame, values, missing)

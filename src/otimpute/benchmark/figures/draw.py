@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from ..outcome import Outcome
 from ..summary.blocks import shared_blocks
-from ..summary.cells import aggregate
+from ..summary.cells import aggregate, scores_by_seed
 from ..summary.names import sort_settings
 from ..summary.ranks import average_ranks
 from .bars import BAR_SCORES, draw_bars, draw_out_of_sample_bars
@@ -61,7 +61,7 @@ def _figures(outcomes: Sequence[Outcome]) -> Iterator[tuple[str, Callable[[], Fi
             if any(aggregate(here, score, part) for score in BAR_SCORES):
                 yield f"{name}-{setting}", partial(draw, outcomes, setting)
     yield "run-times", partial(draw_run_times, outcomes)
-    if any(shared_blocks(aggregate(outcomes, score)).keys for score in TRADE_SCORES):
+    if any(shared_blocks(scores_by_seed(outcomes, score, "train")).keys for score in TRADE_SCORES):
         yield "time-accuracy", partial(draw_time_accuracy, outcomes)
     for score in _COMPARED:
         if len(average_ranks(outcomes, score).methods) > 1:

@@ -28,7 +28,7 @@ def place_labels(
     area = sizes.prod(axis=1)[:, None]
     outside = area - _covered(places, np.asarray(bounds, dtype=float).reshape(1, 4))
     preference = 0.02 * area * np.arange(len(_DIRECTIONS))
-    fixed = 10 * outside + preference + 4 * _covered(places, obstacles)  # [label, direction]
+    fixed = 10 * outside + preference + 40 * _covered(places, obstacles)  # [label, direction]
     chosen = np.argmin(fixed, axis=1)
     every = np.arange(len(points))
     for _ in range(_ROUNDS):

@@ -62,6 +62,9 @@ def _caption(ranks: Ranks) -> str:
         "of a data set, then over data sets. Bars join neighbours that cannot be told apart: pairwise Wilcoxon signed-rank "
         "tests over data sets, Holm, 5 %."
     )
+    if ranks.undecided:
+        pairs = [f"{method_label(one)} and {method_label(other)}" for one, other in ranks.undecided]
+        text += f" Over all settings not told apart either, though no bar joins them: {', '.join(pairs)}."
     if not math.isnan(ranks.friedman_p):
         text += f" Friedman's test over data sets, all settings: p = {ranks.friedman_p:.2g}."
     if ranks.n_blocks_left_out:

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from ..outcome import Outcome
 from ..summary.blocks import relative_scores, shared_blocks
-from ..summary.cells import aggregate
+from ..summary.cells import scores_by_seed
 from ..summary.names import method_label, score_label
 from .label_places import place_labels
 from .style import (
@@ -68,12 +68,12 @@ def draw_time_accuracy(outcomes: Sequence[Outcome]) -> Figure:
 
 
 def _collect(outcomes: Sequence[Outcome], score: str) -> _Trade | None:
-    blocks = shared_blocks(aggregate(outcomes, score))
+    blocks = shared_blocks(scores_by_seed(outcomes, score, "train"))
     if not blocks.keys:
         return None
     reference, errors = relative_scores(blocks)
     shared = set(blocks.keys)
-    times = [cell for cell in aggregate(outcomes, "seconds") if (cell.dataset, cell.setting) in shared]
+    times = {k: v for k, v in scores_by_seed(outcomes, "seconds", "train").items() if (k[1], k[0]) in shared}
     seconds = np.maximum(shared_blocks(times, blocks.methods).means, _SHORTEST)
     mean_seconds = np.exp(np.log(seconds).mean(axis=0))
     return _Trade(score, reference, blocks.methods, mean_seconds, errors, len(blocks.keys), blocks.left_out)

@@ -48,6 +48,6 @@ def draw_wins(outcomes: Sequence[Outcome], score: str, part: str = "train") -> F
         add_caption(
             figure,
             "Wins/ties/losses of the row's method against the column's, over data sets and settings. "
-            "A tie: the mean difference is within two standard errors over the shared seeds (within 1 % with one seed).",
+            "A tie: the mean difference is within its 95 % interval over the shared seeds (within 1 % with one seed).",
         )
     return figure

@@ -2,23 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ..._checks import check_choice, check_real
-from .cells import Cell
 from .names import sort_methods
 
-# Stands for a score of zero where a logarithm is taken: a perfect imputation.
-_PERFECT = 1e-12
+# Of the block's median: the lowest score that counts where a logarithm is taken, or a perfect one would outweigh all others.
+_PERFECT = 1e-3
 
 
 @dataclass(frozen=True, eq=False)
 class Blocks:
-    """Mean scores of the compared methods on the blocks that all of them finished."""
+    """Mean scores of the compared methods on the blocks that all of them finished, over the seeds that all of them have."""
 
     methods: tuple[str, ...]  # none when no block is shared
     keys: tuple[tuple[str, str], ...]  # (data set, setting)
@@ -27,33 +26,44 @@ class Blocks:
     n_left_out: int  # blocks that were not used
 
 
-def shared_blocks(cells: Iterable[Cell], methods: Iterable[str] | None = None, *, coverage: float = 0.9) -> Blocks:
-    """Choose whom to compare, and on what.
+def shared_blocks(
+    scores: Mapping[tuple[str, str, str], Mapping[int, float]],
+    methods: Iterable[str] | None = None,
+    *,
+    coverage: float = 0.9,
+) -> Blocks:
+    """Choose whom to compare, and on what, given scores by (setting, data set, method) and seed.
 
     By default the methods that finished at least ``coverage`` as many blocks as the method that finished most: one that
-    was run in a few settings only would shrink the comparison of all others to those.
+    was run in a few settings only would shrink the comparison of all others to those. Within a block all are averaged
+    over the same seeds: a method that was run on the easy ones only would look better than it is.
 
-    >>> cells = [Cell("mcar-30", dataset, "mean", 1.0, 0.1, 5) for dataset in ("iris", "wine")]
-    >>> cells.append(Cell("mcar-30", "iris", "knn", 0.5, 0.1, 5))
-    >>> shared_blocks(cells).left_out, shared_blocks(cells, ["mean", "knn"]).n_left_out
-    (('knn',), 1)
+    >>> scores = {("mcar-30", dataset, "mean"): {0: 1.0, 1: 2.0} for dataset in ("iris", "wine")}
+    >>> scores["mcar-30", "iris", "knn"] = {0: 0.5}
+    >>> shared_blocks(scores).left_out, shared_blocks(scores, ["mean", "knn"]).means
+    (('knn',), array([[1. , 0.5]]))
     """
     coverage = check_real("coverage", coverage, above=0, at_most=1)
-    means = {(cell.dataset, cell.setting, cell.method): cell.mean for cell in cells}
-    present = sort_methods(method for *_, method in means)
-    blocks = list(dict.fromkeys((dataset, setting) for dataset, setting, _ in means))
-    finished = {method: sum((*block, method) in means for block in blocks) for method in present}
+    present = sort_methods(method for *_, method in scores)
+    blocks = list(dict.fromkeys((dataset, setting) for setting, dataset, _ in scores))
+    finished = {method: sum((setting, dataset, method) in scores for dataset, setting in blocks) for method in present}
     if methods is None:
         enough = coverage * max(finished.values(), default=0)
         chosen = [method for method in present if finished[method] >= enough]
     else:
         chosen = [check_choice("methods", method, present) for method in dict.fromkeys(methods)]
-    keys = tuple(block for block in blocks if all((*block, method) in means for method in chosen))
+    keys, means = [], []
+    for dataset, setting in blocks:
+        by_method = [scores.get((setting, dataset, method), {}) for method in chosen]
+        seeds = sorted(set.intersection(*(set(by_seed) for by_seed in by_method)))
+        if seeds:
+            keys.append((dataset, setting))
+            means.append([np.mean([by_seed[seed] for seed in seeds]) for by_seed in by_method])
     compared = tuple(chosen) if keys else ()
     return Blocks(
         methods=compared,
-        keys=keys,
-        means=np.array([[means[*key, method] for method in compared] for key in keys]).reshape(len(keys), len(compared)),
+        keys=tuple(keys),
+        means=np.array(means).reshape(len(keys), len(compared)),
         left_out=tuple(method for method in present if method not in compared),
         n_left_out=len(blocks) - len(keys),
     )
@@ -62,15 +72,20 @@ def shared_blocks(cells: Iterable[Cell], methods: Iterable[str] | None = None, *
 def relative_scores(blocks: Blocks) -> tuple[str, NDArray[np.float64]]:
     """What each method's score is relative to, and the geometric mean of that ratio over the blocks.
 
-    The reference is the column mean, ``"mean"``, or, where it was not run, the best method of each block.
+    The reference is the column mean, ``"mean"``, or, where it was not run, the best method of each block. Scores below a
+    thousandth of the block's median count as that.
 
-    >>> cells = [Cell("mcar-30", "iris", "mean", 1.0, 0.1, 5), Cell("mcar-30", "iris", "knn", 0.5, 0.1, 5)]
-    >>> relative_scores(shared_blocks(cells))
+    >>> scores = {("mcar-30", "iris", "mean"): {0: 1.0}, ("mcar-30", "iris", "knn"): {0: 0.5}}
+    >>> relative_scores(shared_blocks(scores))
     ('mean', array([1. , 0.5]))
     """
-    logs = np.log(np.maximum(blocks.means, _PERFECT))
     if "mean" in blocks.methods:
-        name, reference = "mean", logs[:, [blocks.methods.index("mean")]]
+        name, reference = "mean", blocks.means[:, [blocks.methods.index("mean")]]
     else:
-        name, reference = "best", logs.min(axis=1, keepdims=True, initial=np.inf)
-    return name, np.exp((logs - reference).mean(axis=0))
+        name, reference = "best", blocks.means.min(axis=1, keepdims=True, initial=np.inf)
+    if not blocks.keys:
+        return name, np.ones(0)
+    least = _PERFECT * np.median(blocks.means, axis=1, keepdims=True)
+    scores, reference = np.maximum(blocks.means, least), np.maximum(reference, least)
+    ratios = np.divide(scores, reference, out=np.ones_like(scores), where=(scores > 0) & (reference > 0))
+    return name, np.exp(np.log(ratios).mean(axis=0))

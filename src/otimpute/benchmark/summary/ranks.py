@@ -13,7 +13,9 @@ from scipy.stats import friedmanchisquare, rankdata, wilcoxon
 from ..._checks import check_real
 from ..outcome import Outcome
 from .blocks import Blocks, shared_blocks
-from .cells import aggregate
+from .cells import scores_by_seed
+
+_ROUNDING = 1e-9  # relative; less is the same number computed in another order
 
 
 @dataclass(frozen=True)
@@ -25,6 +27,7 @@ class Ranks:
     friedman_p: float  # NaN with fewer than three methods or two data sets
     pairwise_p: Mapping[tuple[str, str], float]  # Wilcoxon, adjusted by Holm; keys (better rank, worse rank)
     cliques: tuple[tuple[str, ...], ...]  # runs of neighbours none of which differ significantly
+    undecided: tuple[tuple[str, str], ...]  # other pairs that do not differ significantly, though no run holds both
     left_out: tuple[str, ...]  # methods that finished too few blocks to be compared
     n_datasets: int
     n_blocks: int  # (data set, setting) pairs used
@@ -53,7 +56,8 @@ def average_ranks(
     - For each pair, Wilcoxon's signed-rank test over data sets asks whether the two differ. Its unit is the relative
       difference (a − b) / (a + b) of the two scores, averaged over the settings of a set: unlike a difference of ranks it
       does not depend on which other methods take part, and unlike a plain difference one set on which a method explodes
-      cannot outweigh the rest. Holm's correction holds the chance of any false finding among all pairs at ``alpha``.
+      cannot outweigh the rest. Where it contradicts the order of the ranks, nothing is decided. Holm's correction holds
+      the chance of any false finding among all pairs at ``alpha``.
 
     >>> scores = {"mean": 1.0, "knn": 0.8, "sinkhorn": 0.5}
     >>> outcomes = [
@@ -67,9 +71,10 @@ def average_ranks(
     0.0234
     """
     alpha = check_real("alpha", alpha, above=0, below=1)
-    blocks = shared_blocks(aggregate(outcomes, score, part), methods, coverage=coverage)
+    blocks = shared_blocks(scores_by_seed(outcomes, score, part), methods, coverage=coverage)
     by_dataset = [np.flatnonzero([key[0] == dataset for key in blocks.keys]) for dataset in sorted({k[0] for k in blocks.keys})]
-    ranks = rankdata(blocks.means, axis=1) if blocks.keys else blocks.means
+    # Rounded to nine digits: the same number computed in another order is a tie.
+    ranks = rankdata([[float(f"{mean:.9g}") for mean in row] for row in blocks.means], axis=1) if blocks.keys else blocks.means
     ranks_by_dataset = np.array([ranks[rows].mean(axis=0) for rows in by_dataset])  # [data set, method]
     average = ranks_by_dataset.mean(axis=0) if blocks.keys else np.zeros(0)
     order = [int(i) for i in np.argsort(average, kind="stable")]
@@ -78,12 +83,16 @@ def average_ranks(
     pairs = list(combinations(order, 2))
     raw = [_pair_p(blocks, by_dataset, i, j) for i, j in pairs]
     pairwise = {(blocks.methods[i], blocks.methods[j]): p for (i, j), p in zip(pairs, holm(raw), strict=True)}
+    different = {pair for pair, p in pairwise.items() if p <= alpha}
+    cliques = find_cliques(ordered, different)
+    joined = {pair for clique in cliques for pair in combinations(clique, 2)}
     return Ranks(
         methods=ordered,
         ranks=tuple(float(average[i]) for i in order),
         friedman_p=_friedman_p(ranks_by_dataset),
         pairwise_p=pairwise,
-        cliques=find_cliques(ordered, {pair for pair, p in pairwise.items() if p <= alpha}),
+        cliques=cliques,
+        undecided=tuple(pair for pair in pairwise if pair not in different and pair not in joined),
         left_out=blocks.left_out,
         n_datasets=len(by_dataset),
         n_blocks=len(blocks.keys),
@@ -126,11 +135,14 @@ def find_cliques(methods: Sequence[str], different: Iterable[tuple[str, str]]) -
 
 
 def _pair_p(blocks: Blocks, by_dataset: Sequence[NDArray[np.intp]], i: int, j: int) -> float:
+    """Chance of such a difference between ``i`` and ``j``, which has the worse rank; 1 if the test favours that one."""
     a, b = blocks.means[:, i], blocks.means[:, j]
     size = np.abs(a) + np.abs(b)
     difference = np.divide(a - b, size, out=np.zeros_like(a), where=size > 0)
     per_dataset = np.array([difference[rows].mean() for rows in by_dataset])
-    return float(wilcoxon(per_dataset).pvalue) if per_dataset.any() else 1.0
+    per_dataset[np.abs(per_dataset) < _ROUNDING] = 0
+    signed = rankdata(np.abs(per_dataset)) * np.sign(per_dataset)
+    return float(wilcoxon(per_dataset).pvalue) if signed.sum() < 0 else 1.0
 
 
 def _friedman_p(ranks_by_dataset: NDArray[np.float64]) -> float:

@@ -13,8 +13,8 @@ from scipy.stats import rankdata
 
 from ..._checks import check_choice
 from ..outcome import Outcome
-from .blocks import relative_scores, shared_blocks
-from .cells import Cell, aggregate
+from .blocks import Blocks, relative_scores, shared_blocks
+from .cells import Cell, aggregate, scores_by_seed
 from .names import sort_methods, sort_settings
 
 
@@ -32,7 +32,8 @@ def render_table(outcomes: Iterable[Outcome], score: str, part: str = "train", f
     fmt
         ``"text"`` or ``"markdown"``: a table per setting. The last two rows are the average rank, and the geometric mean
         of the score relative to the column mean (to the best method of each row where the column mean was not run), both
-        over the rows that all methods with a number there finished. ``"csv"``: one line per cell, in full precision.
+        over the rows that all methods with a number there finished and the seeds they share. A number in brackets: that
+        cell has fewer seeds than others in its row. ``"csv"``: one line per cell, in full precision.
 
     >>> outcomes = [
     ...     Outcome("iris", "mcar-30", method, seed, "train", {"rmse": base + seed / 10}, 1.0, 50.0, 150, 4)
@@ -46,16 +47,19 @@ def render_table(outcomes: Iterable[Outcome], score: str, part: str = "train", f
     relative to mean                  1.000           0.524
     """
     check_choice("fmt", fmt, ("text", "markdown", "csv"))
+    outcomes = list(outcomes)
     cells = aggregate(outcomes, score, part)
     if not cells:
         raise ValueError(f"no outcome of part {part!r} has a finite score {score!r}; run the benchmark with that score first")
     if fmt == "csv":
         return _csv(cells, score, part)
     render = _markdown if fmt == "markdown" else _text
-    return "\n\n".join(
-        render(f"{score} ({part}), {setting}", _rows([cell for cell in cells if cell.setting == setting]))
-        for setting in sort_settings(cell.setting for cell in cells)
-    )
+    tables = []
+    for setting in sort_settings(cell.setting for cell in cells):
+        blocks = shared_blocks(scores_by_seed([each for each in outcomes if each.setting == setting], score, part))
+        rows = _rows([cell for cell in cells if cell.setting == setting], blocks)
+        tables.append(render(f"{score} ({part}), {setting}", rows))
+    return "\n\n".join(tables)
 
 
 @dataclass(frozen=True)
@@ -67,7 +71,7 @@ class _Entry:
 _ABSENT = _Entry("–")
 
 
-def _rows(cells: Sequence[Cell]) -> list[list[_Entry]]:
+def _rows(cells: Sequence[Cell], blocks: Blocks) -> list[list[_Entry]]:
     """The table of one setting: a row of names, a row per data set, and two rows that sum up the sets methods share."""
     methods, datasets = sort_methods(cell.method for cell in cells), sorted({cell.dataset for cell in cells})
     by_place = {(cell.dataset, cell.method): cell for cell in cells}
@@ -75,8 +79,8 @@ def _rows(cells: Sequence[Cell]) -> list[list[_Entry]]:
     for dataset in datasets:
         row = [by_place.get((dataset, method)) for method in methods]
         lowest = min(cell.mean for cell in row if cell)
-        rows.append([_Entry(dataset), *(_Entry(_number(cell), cell.mean == lowest) if cell else _ABSENT for cell in row)])
-    blocks = shared_blocks(cells)
+        most = max(cell.n_seeds for cell in row if cell)
+        rows.append([_Entry(dataset), *(_Entry(_number(cell, most), cell.mean == lowest) if cell else _ABSENT for cell in row)])
     if not blocks.keys:
         return rows
     ranks = rankdata(blocks.means, axis=1).mean(axis=0)
@@ -91,10 +95,11 @@ def _rows(cells: Sequence[Cell]) -> list[list[_Entry]]:
     return rows
 
 
-def _number(cell: Cell) -> str:
+def _number(cell: Cell, most_seeds: int) -> str:
     """Mean ± sd with three decimals, or as many as show three digits of a small mean."""
     decimals = min(max(3, 2 - math.floor(math.log10(abs(cell.mean)))), 9) if cell.mean else 3
-    return f"{cell.mean:.{decimals}f}" + (f" ± {cell.sd:.{decimals}f}" if cell.n_seeds > 1 else "")
+    spread = f" ± {cell.sd:.{decimals}f}" if cell.n_seeds > 1 else ""
+    return f"{cell.mean:.{decimals}f}{spread}" + (f" ({cell.n_seeds})" if cell.n_seeds < most_seeds else "")
 
 
 def _text(title: str, rows: Sequence[Sequence[_Entry]]) -> str:

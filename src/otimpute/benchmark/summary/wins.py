@@ -7,10 +7,13 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.special import stdtrit
 
 from ..outcome import Outcome
 from .cells import scores_by_seed
 from .names import sort_methods
+
+_ROUNDING = 1e-9  # relative; less is the same number computed in another order
 
 
 @dataclass(frozen=True, eq=False)
@@ -31,8 +34,8 @@ def wins(outcomes: Iterable[Outcome], score: str, part: str = "train") -> Wins:
     """Count wins (a lower score), ties and losses of every method against every other.
 
     A pair is compared on each block in which the two share a seed: the same seed hides the same cells, so scores are
-    compared seed by seed. The block is a tie when the mean difference is within two standard errors of these paired
-    differences. One shared seed gives no standard error: then a difference of at most 1 % of the larger score is a tie.
+    compared seed by seed. The block is a tie when the mean difference is within the 95 % interval of these paired
+    differences (Student's). One shared seed has no interval: then a difference of at most 1 % of the larger score is a tie.
 
     >>> outcomes = [
     ...     Outcome("iris", "mcar-30", method, seed, "train", {"rmse": base + seed / 10}, 1.0, 50.0, 150, 4)
@@ -59,10 +62,7 @@ def _compare(one: Mapping[int, float], other: Mapping[int, float]) -> int | None
     seeds = sorted(one.keys() & other.keys())
     if not seeds:
         return None
-    differences = np.array([one[seed] - other[seed] for seed in seeds])
-    if len(seeds) == 1:
-        noise = 0.01 * max(abs(one[seeds[0]]), abs(other[seeds[0]]))
-    else:
-        noise = 2 * differences.std(ddof=1) / np.sqrt(len(seeds))
-    mean = differences.mean()
-    return 0 if abs(mean) <= noise else int(np.sign(mean))
+    a, b = (np.array([scores[seed] for seed in seeds]) for scores in (one, other))
+    n, size, mean = len(seeds), np.abs([a, b]).max(), (a - b).mean()
+    noise = 0.01 * size if n == 1 else stdtrit(n - 1, 0.975) * (a - b).std(ddof=1) / np.sqrt(n)
+    return 0 if abs(mean) <= max(noise, _ROUNDING * size) else int(np.sign(mean))

@@ -1,0 +1,123 @@
+"""The command ``otimpute``: what it shows, what it refuses, what it loads."""
+
+from __future__ import annotations
+
+import dataclasses
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from otimpute import __version__
+from otimpute.benchmark import Record, Store, Task
+from otimpute.cli.app import app
+
+
+def run(*arguments: str) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-m", "otimpute.cli", *arguments]
+    return subprocess.run(command, capture_output=True, text=True, check=False, timeout=120)
+
+
+def invoke(*arguments: str) -> str:
+    result = CliRunner().invoke(app, list(arguments), catch_exceptions=False)
+    assert result.exit_code == 0, result.output
+    return result.output
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """A benchmark of two data sets and two methods, one of whose tasks failed, one is flagged, one missing."""
+    store = Store(tmp_path / "bench")
+    tasks = [
+        Task(dataset, "mcar", 0.3, method, method, seed)
+        for dataset in ("iris", "wine")
+        for method in ("mean", "knn")
+        for seed in (0, 1)
+    ]
+    store.plan("mine", tasks)
+    for i, task in enumerate(tasks[:-1]):
+        scores = {"train": {"mae": 0.5 + 0.01 * i, "rmse": 0.7 + 0.01 * i}}
+        store.write(Record(task, "ok", scores=scores, seconds={"fit": 0.1, "task": 0.2}, n=150, d=4))
+    store.write(Record(tasks[0], "failed", "Traceback\n  [bold]ValueError[/]: no"))
+    store.write(dataclasses.replace(store.read().records[tasks[2].key], flags=("train: fills each column with one number",)))
+    return tmp_path / "bench"
+
+
+def test_help_and_version_load_no_heavy_library() -> None:
+    program = (
+        "import sys\nsys.argv = ['otimpute', 'benchmark', 'run', '--help']\nfrom otimpute.cli import main\n"
+        "try:\n    main()\nexcept SystemExit:\n    pass\n"
+        "heavy = {'sklearn', 'numba', 'pandas', 'torch', 'scipy', 'matplotlib'} & set(sys.modules)\nassert not heavy, heavy"
+    )
+    result = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
+    assert result.returncode == 0, result.stderr
+    assert "--shard" in result.stdout
+    assert invoke("--version").strip() == f"otimpute {__version__}"
+
+
+def test_status_counts_names_failures_and_flags(folder: Path) -> None:
+    (folder / "records" / "alien.json").write_text("{}")
+    shown = invoke("benchmark", "status", str(folder))
+    row = next(line for line in shown.splitlines() if "all" in line)
+    assert [cell.strip() for cell in row.split("│")[2:-1]] == ["6", "1", "0", "1", "1"]
+    assert "failed: mean on iris, mcar-30, seed 0: [bold]ValueError[/]: no" in shown.replace("\n", " ").replace("  ", " ")
+    assert "fills each column with one number" in shown
+    assert "not trusted, will run again: alien.json" in shown
+
+
+@pytest.mark.parametrize(("form", "mark"), [("text", "*"), ("markdown", "**"), ("csv", "iris,")])
+def test_tables_come_in_three_forms(folder: Path, form: str, mark: str) -> None:
+    shown = invoke("benchmark", "table", str(folder), "--score", "mae", "--format", form)
+    assert "iris" in shown
+    assert mark in shown
+
+
+def test_figures_are_drawn_beside_the_records(folder: Path) -> None:
+    shown = invoke("benchmark", "figures", str(folder)).split()
+    assert str(folder / "figures" / "bars-mcar-30.svg") in shown
+    assert all(Path(path).stat().st_size > 1000 for path in shown)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["run", "nosuch", "--out", "x"], "no suite 'nosuch': pass one of oos, paper, runtime, smoke"),
+        (["run", "smoke", "--out", "x", "--methods", "mena"], "method must be one of"),
+        (["run", "smoke", "--out", "x", "--datasets", "isir"], "data set must be one of"),
+        (["run", "smoke", "--out", "x", "--settings", "mcar-31"], "setting must be one of"),
+        (["run", "smoke", "--out", "x", "--shard", "3/2"], "shard must be i/n with i from 1 to n, got 3/2"),
+        (["run", "smoke", "--out", "x", "--shard", "half"], "--shard takes i/n, such as 1/4, got 'half'"),
+        (["run", "smoke", "--out", "x", "--seeds", "few"], "--seeds takes how many"),
+        (["run", "smoke", "--out", "x", "--jobs", "0"], "jobs must be a whole number >= 1"),
+        (["run", "smoke", "--out", "x", "--data", "nowhere"], "must name a folder that exists"),
+        (["status", "nowhere"], "no benchmark folder 'nowhere'"),
+        (["table", "nowhere"], "no benchmark folder 'nowhere'"),
+    ],
+    ids=lambda value: " ".join(value[:1] + value[-2:]) if isinstance(value, list) else "",
+)
+def test_mistakes_end_in_a_line_not_in_a_traceback(tmp_path: Path, arguments: list[str], message: str, monkeypatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    result = run("benchmark", *arguments)
+    assert result.returncode != 0
+    shown = " ".join(result.stderr.replace("│", " ").split())
+    assert message in shown
+    assert "Traceback" not in shown
+
+
+def test_an_unknown_score_is_refused(folder: Path) -> None:
+    result = run("benchmark", "table", str(folder), "--score", "mse")
+    assert result.returncode != 0
+    assert "mse" in result.stderr
+    assert "Traceback" not in result.stderr
+
+
+def test_a_small_run_from_the_shell(tmp_path: Path) -> None:
+    arguments = ["benchmark", "run", "smoke", "--out", str(tmp_path), "--datasets", "iris", "--methods", "mean,knn"]
+    first = run(*arguments, "--seeds", "1", "--settings", "mcar-30")
+    assert first.returncode == 0, first.stderr
+    assert "2 tasks done, 0 were done before" in first.stdout
+    assert "2 of 2 tasks" in first.stderr
+    again = run(*arguments, "--seeds", "0,1", "--settings", "mcar-30")
+    assert "2 tasks done, 2 were done before" in again.stdout
