@@ -163,6 +163,43 @@ def test_missforest_stops_by_its_rule_and_keeps_the_round_before() -> None:
     assert not cut.converged_
 
 
+def test_missforest_begins_with_the_column_that_has_fewest_holes() -> None:
+    X = gaussian(100, 3)
+    X[:30, 0] = X[:10, 1] = X[5:25, 2] = np.nan
+    assert MissForestImputer(n_estimators=3, max_iter=1, random_state=0).fit(X)._order.tolist() == [1, 2, 0]
+
+
+def test_missforest_takes_new_rows_through_all_its_rounds() -> None:
+    X = punch(gaussian(100, 4), 0.4)
+    imputer = MissForestImputer(n_estimators=8, random_state=3).fit(X)
+    assert imputer.n_iter_ > 1
+    new = punch(gaussian(20, 4, seed=5), 0.5)
+    whole = imputer.transform(new)
+    imputer.n_iter_ = 1
+    assert (imputer.transform(new) != whole).any()
+
+
+@pytest.mark.parametrize("change", [{"max_features": None}, {"min_samples_leaf": 20}, {"n_estimators": 3}])
+def test_missforest_parameters_reach_the_forests(change: dict[str, object]) -> None:
+    X = punch(gaussian(100, 6))
+    plain = {"n_estimators": 5, "max_iter": 1, "random_state": 0}
+    assert (MissForestImputer(**{**plain, **change}).fit_transform(X) != MissForestImputer(**plain).fit_transform(X)).any()
+
+
+@pytest.mark.parametrize("kind", [ICEImputer, MissForestImputer, GaussianEMImputer, SoftImputer, KNNImputer])
+def test_a_fit_without_a_column_that_varies_keeps_nothing_of_the_fit_before(kind) -> None:
+    imputer = kind().fit(punch(gaussian(40, 3)))
+    imputer.fit([[1.0, 2.0], [1.0, np.nan], [np.nan, 2.0]])
+    assert not {"n_iter_", "converged_", "mean_", "penalty_"} & set(vars(imputer))
+    assert imputer.transform([[np.nan, np.nan]]).tolist() == [[1.0, 2.0]]
+
+
+@pytest.mark.parametrize("kind", [ICEImputer, MissForestImputer, GaussianEMImputer, SoftImputer, KNNImputer])
+def test_new_values_of_any_size_are_borne(kind) -> None:
+    imputer = kind().fit(punch(gaussian(40, 3)))
+    assert np.isfinite(imputer.transform([[1.5e308, np.nan, -1.5e308]])).all()
+
+
 @pytest.mark.parametrize(
     ("imputer", "message"),
     [
