@@ -135,22 +135,27 @@ def test_failures_are_records_and_can_be_repeated(tmp_path: Path) -> None:
     good = suite(datasets=["iris"], settings=["mcar-30"], methods=["knn"])
     bad = dataclasses.replace(good, methods=(dataclasses.replace(good.methods[0], parameters={"n_neighbors": -1}),))
     assert run_suite(bad, tmp_path).done[0].status == "failed"
-    assert run_suite(bad, tmp_path).done == []
+    again = run_suite(bad, tmp_path)
+    assert again.done == []
+    assert [record.status for record in again.failed_before] == ["failed"]
+    other = dataclasses.replace(good, methods=load_suite("smoke").only(methods=["mean"]).methods)
+    run_suite(other, tmp_path, retry_failed=True)  # touches what it was asked for only
+    assert len(records(tmp_path)) == 2
     assert len(run_suite(bad, tmp_path, retry_failed=True).done) == 1
 
 
 def test_a_task_that_takes_too_long_is_stopped_and_the_next_one_runs(tmp_path: Path) -> None:
     slow = Task("breast_cancer_diagnostic", "mcar", 0.3, "slow", "missforest", 0, {"n_estimators": 100_000})
     quick = Task("iris", "mcar", 0.3, "mean", "mean", 0)
-    found = list(execute.execute([slow, quick], Store(tmp_path), max_seconds=1.0))
-    assert [record.status for record in found if record] == ["timeout", "ok"]
-    assert isinstance(found[0], Record)
-    assert found[0].error == "took longer than 1 s"
+    found = dict(execute.execute([slow, quick], Store(tmp_path), max_seconds=1.0))
+    assert isinstance(found[slow], Record)
+    assert (found[slow].status, found[slow].error) == ("timeout", "took longer than 1 s")
+    assert found[quick].status == "ok"
 
 
 def test_a_worker_that_cannot_start_stops_the_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(execute, "_WORKER", [sys.executable, "-c", "import sys; sys.exit('no such library')"])
-    with pytest.raises(RuntimeError, match="could not start, so no task can run: no such library"):
+    with pytest.raises(ChildProcessError, match="could not start, so no task can run: no such library"):
         run_suite(suite(), tmp_path)
     assert not records(tmp_path)
 
@@ -164,7 +169,9 @@ def test_data_sets_that_cannot_be_had_wait(tmp_path: Path, monkeypatch: pytest.M
         return load_dataset(name)
 
     monkeypatch.setattr("otimpute.benchmark.run.load_dataset", offline)
-    report = run_suite(suite(settings=["mcar-30"]), tmp_path)
+    seen: list[RunProgress] = []
+    report = run_suite(suite(settings=["mcar-30"]), tmp_path, on_progress=seen.append)
+    assert [now.fetching for now in seen[:2]] == ["iris", "wine"]
     assert report.unavailable == {"wine": "no wine"}
     assert {record.task.dataset for record in report.done} == {"iris"}
 
@@ -172,10 +179,47 @@ def test_data_sets_that_cannot_be_had_wait(tmp_path: Path, monkeypatch: pytest.M
 def test_progress_counts_and_estimates(tmp_path: Path) -> None:
     seen: list[RunProgress] = []
     run_suite(suite(seeds=range(2)), tmp_path, on_progress=seen.append)
+    seen = [now for now in seen if not now.fetching]
     assert [now.n_done for now in seen] == list(range(1, len(seen) + 1))
     assert {now.n_tasks for now in seen} == {len(seen)}
     assert seen[-1].seconds_left == 0
     assert all(now.seconds_left is not None and now.seconds_left >= 0 for now in seen)
+
+
+def test_what_lies_in_the_current_folder_is_no_library(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "random.py").write_text("raise SystemExit('mine')")
+    monkeypatch.chdir(tmp_path)
+    report = run_suite(suite(datasets=["iris"], settings=["mcar-30"], methods=["mean"]), tmp_path / "out")
+    assert [record.status for record in report.done] == ["ok"]
+
+
+@posix
+def test_a_worker_that_dies_between_tasks_is_replaced(tmp_path: Path) -> None:
+    pool = execute._Pool(["mean"], None, None)
+    tasks = [Task("iris", "mcar", 0.3, "mean", "mean", seed) for seed in range(3)]
+    try:
+        assert pool.ask(tasks[0]).status == "ok"
+        os.killpg(pool._all[0]._process.pid, signal.SIGKILL)
+        pool._all[0]._process.wait()
+        assert pool.ask(tasks[1]).status == "ok"
+        os.kill(pool._all[1]._process.pid, signal.SIGSTOP)  # alive to the eye, but dead when asked
+        threading.Timer(0.2, lambda: os.killpg(pool._all[1]._process.pid, signal.SIGKILL)).start()
+        record = pool.ask(tasks[2])
+        assert (record.status, record.error) == ("failed", "the worker died: ")
+        assert pool.ask(tasks[2]).status == "ok"
+    finally:
+        pool.close()
+
+
+def test_the_estimate_scales_with_the_data_and_forgets_what_others_did() -> None:
+    from otimpute.benchmark.run import _Estimate
+
+    iris, wine = (Task(dataset, "mcar", 0.3, "mean", "mean", 0) for dataset in ("iris", "wine"))
+    done = Record(dataclasses.replace(iris, seed=1), "ok", seconds={"task": 6.0}, n=150, d=4)
+    estimate = _Estimate([done], [iris, wine], jobs=2)
+    assert estimate.after(iris, None) == pytest.approx(6.0 * (178 * 13) / (150 * 4) / 2)
+    assert estimate.after(wine, None) == 0
+    assert _Estimate([], [iris, wine], jobs=1).after(iris, None) is None
 
 
 @posix
@@ -184,5 +228,5 @@ def test_threads_are_pinned_in_workers(tmp_path: Path) -> None:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(execute, "_WORKER", [sys.executable, "-c", program])
         patch.setitem(os.environ, "OMP_NUM_THREADS", "8")
-        with pytest.raises(RuntimeError, match=r"11$"):
+        with pytest.raises(ChildProcessError, match=r"11$"):
             run_suite(suite(), tmp_path)

@@ -6,6 +6,7 @@ import dataclasses
 import json
 import os
 import signal
+import sys
 from io import BytesIO
 
 import numpy as np
@@ -80,6 +81,19 @@ def test_a_failure_is_a_record_that_says_why(change: dict[str, object], reason: 
     assert record.seconds["task"] > 0
 
 
+def test_a_method_that_wants_to_exit_is_a_failure(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(MeanImputer, "fit_transform", lambda *_: sys.exit("enough"))
+    record = run_task(TASK)
+    assert record.status == "failed"
+    assert "SystemExit: enough" in record.error
+
+
+def test_a_worker_that_cannot_load_a_method_does_not_start(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(MeanImputer, "_fit_cells", lambda *_: 1 / 0)
+    with pytest.raises(ZeroDivisionError):
+        worker.serve(["mean"], BytesIO(), BytesIO())
+
+
 def test_warnings_of_a_method_are_kept() -> None:
     record = run_task(Task("iris", "mcar", 0.3, "ice", "ice", 0, {"max_iter": 1}))
     assert record.warnings == ("ConvergenceWarning: [IterativeImputer] Early stopping criterion not reached.",)
@@ -147,7 +161,7 @@ def test_what_kills_a_task_kills_nothing_else(monkeypatch: pytest.MonkeyPatch, d
     monkeypatch.setattr(worker, "_do", death)
     inlet, outlet = os.pipe()
     with os.fdopen(inlet, "rb") as requests, os.fdopen(outlet, "wb"):
-        record = worker._in_child({"task": TASK.as_dict(), "data_home": None}, requests)
+        record = worker._in_child({"task": TASK.as_dict(), "data_home": None}, requests, BytesIO())
     assert record.status == "failed"
     assert reason in record.error
 

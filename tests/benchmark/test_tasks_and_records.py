@@ -13,6 +13,7 @@ from otimpute.benchmark import Record, Store, Task, load_suite, outcomes_in
 from otimpute.benchmark.record import ForeignRecordError
 from otimpute.benchmark.summary import aggregate
 
+ONE = "settings: [{mechanism: mcar, rate: 0.3}]"
 TASK = Task("iris", "mcar", 0.3, "knn", "knn", 0, {"n_neighbors": 3})
 GOOD = Record(
     TASK,
@@ -74,10 +75,13 @@ def test_tasks_and_records_come_back_from_their_text() -> None:
         (lambda text: "null", "not a record"),
         (lambda text: '{"sha256": 1}', "not a record"),
         (lambda text: text.replace("0.7", "0.1"), "damaged or edited"),
+        (lambda text: text.replace("0.7", "NaN"), "not a record"),
+        (lambda text: text.replace("0.7", "7" * 5000), "not a record"),
+        (lambda text: "[" * 100_000, "not a record"),
         (lambda text: text.replace('"format": 1', '"format": 2'), "another format"),
         (lambda text: dataclasses.replace(GOOD, task=dataclasses.replace(TASK, seed=9)).to_json(), "not the one it is named"),
     ],
-    ids=["cut", "empty", "list", "null", "thin", "edited", "format", "another task"],
+    ids=["cut", "empty", "list", "null", "thin", "edited", "nan", "long", "deep", "format", "another task"],
 )
 def test_damaged_and_foreign_records_are_reported_never_trusted(tmp_path: Path, damage, reason: str) -> None:
     store = Store(tmp_path)
@@ -104,11 +108,39 @@ def test_bytes_that_are_not_text_are_no_record(tmp_path: Path) -> None:
 
 def test_what_a_killed_process_was_writing_is_passed_over(tmp_path: Path) -> None:
     store = Store(tmp_path)
+    store.plan("mine", [TASK])
     store.write(GOOD)
     (tmp_path / "records" / ".half-written.json").write_text("{")
+    (tmp_path / "plans" / ".half-written.json").write_text("{")
     contents = store.read()
     assert list(contents.records) == [TASK.key]
     assert not contents.foreign
+
+
+def test_odd_things_in_a_folder_are_named_and_harm_nothing(tmp_path: Path) -> None:
+    store = Store(tmp_path)
+    store.plan("mine", [TASK])
+    store.write(GOOD)
+    record = tmp_path / "records" / f"{TASK.key}.json"
+    (tmp_path / "records" / "folder.json").mkdir()
+    (tmp_path / "records" / f"{TASK.key}.json~").write_text(record.read_text())
+    (tmp_path / "plans" / "folder.json").mkdir()
+    (tmp_path / "plans" / "deep.json").write_text("[" * 100_000)
+    for name, change in {"nan": {"rate": float("nan")}, "null": {"method": None}, "more": {"x": 1}}.items():
+        plan = {"suite": "x", "tasks": [{**TASK.as_dict(), **change}]}
+        (tmp_path / "plans" / f"{name}.json").write_text(json.dumps(plan))
+    contents = store.read()
+    assert list(contents.records) == [TASK.key]
+    assert list(contents.planned) == [TASK.key]
+    assert {path.name for path in contents.foreign} == {
+        "folder.json", f"{TASK.key}.json~", "deep.json", "nan.json", "null.json", "more.json",
+    }  # fmt: skip
+
+
+def test_one_and_one_point_zero_are_the_same_task() -> None:
+    assert dataclasses.replace(TASK, rate=0, test_fraction=0).key == dataclasses.replace(TASK, rate=0.0, test_fraction=0.0).key
+    with pytest.raises(TypeError, match="a task's seed must be"):
+        dataclasses.replace(TASK, seed=True)
 
 
 def test_plans_add_up(tmp_path: Path) -> None:
@@ -190,13 +222,33 @@ def test_a_part_of_a_suite_has_the_same_tasks() -> None:
         ("datasets: [", "not YAML"),
         ("- 1", "expected the entries"),
         ("methods: {mean: }\nsettings: []\nsedes: 3", "expected the entries"),
-        ("datasets: [isir]\nsettings: []\nmethods: {mean: }", "data set must be one of"),
+        (f"datasets: [isir]\n{ONE}\nmethods: {{mean: }}", "data set must be one of"),
         ("settings: [{mechanism: mcra, rate: 0.1}]\nmethods: {mean: }", "mechanism must be one of"),
         ("settings: [{mechanism: mcar, rate: 2}]\nmethods: {mean: }", "rate must be"),
         ("settings: [{mechanism: mcar, rate: 0.1, x: 2}]\nmethods: {mean: }", "unexpected keyword argument 'x'"),
-        ("settings: []\nmethods: {nobody: }", "imputer must be one of"),
-        ("settings: []\nmethods: {knn: {k: 2}}", "unexpected keyword argument 'k'"),
-        ("settings: []\nmethods: {knn: }\nseeds: 0", "seeds must be"),
+        (f"{ONE}\nmethods: {{nobody: }}", "imputer must be one of"),
+        (f"{ONE}\nmethods: {{knn: {{k: 2}}}}", "unexpected keyword argument 'k'"),
+        (f"{ONE}\nmethods: {{knn: {{n_neighbors: .nan}}}}", "Out of range"),
+        (f"{ONE}\nmethods: {{knn: {{n_neighbors: 2020-01-01}}}}", "not JSON serializable"),
+        (f"{ONE}\nmethods: [knn]", "methods must be entries with names"),
+        (f"{ONE}\nmethods: {{}}", "methods must be entries with names"),
+        (f"{ONE}\nmethods: {{1: }}", "methods must be entries with names"),
+        (f"{ONE}\nmethods: {{knn: mean}}", "method 'knn' must be entries with names"),
+        ("methods: {knn: }\nsettings: []", "settings must be a list of at least one"),
+        ("methods: {knn: }\nsettings: [mcar]", "a setting must be entries with names"),
+        ("methods: {knn: }\nsettings: [{mechanism: mcar}]", "a setting needs a mechanism and a rate"),
+        (
+            "methods: {knn: }\nsettings: [{mechanism: mcar, rate: 0.3}, {mechanism: mcar, rate: 0.300000001}]",
+            "settings must differ",
+        ),
+        (f"{ONE}\nmethods: {{knn: }}\ndatasets: iris", "datasets must be a list"),
+        (f"{ONE}\nmethods: {{knn: }}\ndatasets: [iris, iris]", "datasets must differ"),
+        (f"{ONE}\nmethods: {{knn: }}\nseeds: 0", "seeds must be"),
+        (f"{ONE}\nmethods: {{knn: }}\nseeds: true", "seeds must be"),
+        (f"{ONE}\nmethods: {{knn: }}\nseeds: '12'", "seeds must be a list"),
+        (f"{ONE}\nmethods: {{knn: }}\nseeds: [1.5]", "a seed must be a whole number"),
+        (f"{ONE}\nmethods: {{knn: }}\nseeds: [-1]", "a seed must be a whole number"),
+        (f"{ONE}\nmethods: {{knn: }}\nseeds: [1, 1]", "seeds must differ"),
     ],
 )
 def test_mistakes_in_a_suite_are_found_before_it_runs(tmp_path: Path, text: str, reason: str) -> None:

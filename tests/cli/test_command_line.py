@@ -64,7 +64,7 @@ def test_status_counts_names_failures_and_flags(folder: Path) -> None:
     assert [cell.strip() for cell in row.split("│")[2:-1]] == ["6", "1", "0", "1", "1"]
     assert "failed: mean on iris, mcar-30, seed 0: [bold]ValueError[/]: no" in shown.replace("\n", " ").replace("  ", " ")
     assert "fills each column with one number" in shown
-    assert "not trusted, will run again: alien.json" in shown
+    assert "not trusted, so not used: alien.json" in shown
 
 
 @pytest.mark.parametrize(("form", "mark"), [("text", "*"), ("markdown", "**"), ("csv", "iris,")])
@@ -90,6 +90,9 @@ def test_figures_are_drawn_beside_the_records(folder: Path) -> None:
         (["run", "smoke", "--out", "x", "--shard", "3/2"], "shard must be i/n with i from 1 to n, got 3/2"),
         (["run", "smoke", "--out", "x", "--shard", "half"], "--shard takes i/n, such as 1/4, got 'half'"),
         (["run", "smoke", "--out", "x", "--seeds", "few"], "--seeds takes how many"),
+        (["run", "smoke", "--out", "x", "--seeds", "0"], "--seeds takes how many"),
+        (["run", "smoke", "--out", "x", "--seeds", "3-1"], "--seeds takes how many"),
+        (["run", "smoke", "--out", "x", "--methods", ","], "expected names separated by commas, got ','"),
         (["run", "smoke", "--out", "x", "--jobs", "0"], "jobs must be a whole number >= 1"),
         (["run", "smoke", "--out", "x", "--data", "nowhere"], "must name a folder that exists"),
         (["status", "nowhere"], "no benchmark folder 'nowhere'"),
@@ -106,10 +109,49 @@ def test_mistakes_end_in_a_line_not_in_a_traceback(tmp_path: Path, arguments: li
     assert "Traceback" not in shown
 
 
+def test_names_are_shown_as_they_are(tmp_path: Path) -> None:
+    store = Store(tmp_path)
+    task = Task("iris", "mcar", 0.3, "[/a] [bold]", "mean", 0)
+    store.plan("mine", [task])
+    store.write(Record(task, "failed", "[/b]"))
+    shown = invoke("benchmark", "status", str(tmp_path))
+    assert shown.count("[/a] [bold]") == 2
+    assert "[/b]" in shown
+
+
+def test_what_was_done_by_another_version_is_said(folder: Path) -> None:
+    store = Store(folder)
+    key, record = next(iter(store.read().records.items()))
+    store.write(dataclasses.replace(record, versions={"otimpute": "0.0.1"}))
+    assert key
+    assert "records of different versions of otimpute: 0.0.1, unknown" in invoke("benchmark", "status", str(folder))
+
+
+def test_the_help_names_every_score() -> None:
+    from otimpute.benchmark import SCORES
+    from otimpute.cli.benchmark import _SCORES
+
+    assert all(score in _SCORES for score in SCORES)
+
+
+@pytest.mark.parametrize("absent", ["typer", "rich", "ot", "yaml"])
+def test_what_is_not_installed_is_named_with_the_extra_that_brings_it(absent: str, tmp_path: Path) -> None:
+    program = (
+        f"import sys\nsys.modules[{absent!r}] = None\n"
+        f"sys.argv = ['otimpute', 'benchmark', 'run', 'smoke', '--out', {str(tmp_path / 'out')!r}]\n"
+        "from otimpute.cli import main\nmain()"
+    )
+    result = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
+    assert result.returncode == 1
+    assert result.stderr.startswith("otimpute: ")
+    assert 'pip install "otimpute[' in result.stderr
+    assert len(result.stderr.splitlines()) == 1
+
+
 def test_an_unknown_score_is_refused(folder: Path) -> None:
     result = run("benchmark", "table", str(folder), "--score", "mse")
     assert result.returncode != 0
-    assert "mse" in result.stderr
+    assert "--score must be one of" in result.stderr
     assert "Traceback" not in result.stderr
 
 
@@ -119,5 +161,6 @@ def test_a_small_run_from_the_shell(tmp_path: Path) -> None:
     assert first.returncode == 0, first.stderr
     assert "2 tasks done, 0 were done before" in first.stdout
     assert "2 of 2 tasks" in first.stderr
+    assert first.stderr.count("2 of 2 tasks") == 1
     again = run(*arguments, "--seeds", "0,1", "--settings", "mcar-30")
     assert "2 tasks done, 2 were done before" in again.stdout

@@ -7,7 +7,7 @@
 
 from .figures import draw_figures
 from .outcome import Outcome
-from .record import Record
+from .record import SCORES, Record
 from .run import RunProgress, RunReport, run_suite
 from .store import Store, outcomes_in
 from .suite import Suite, list_suites, load_suite
@@ -15,6 +15,7 @@ from .summary import average_ranks, render_table, wins
 from .task import Task
 
 __all__ = [
+    "SCORES",
     "Outcome",
     "Record",
     "RunProgress",

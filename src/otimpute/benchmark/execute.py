@@ -11,6 +11,7 @@ import sys
 import tempfile
 import threading
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -19,16 +20,23 @@ from .store import Store
 from .task import Task
 from .worker import FORKS, READY
 
-_WORKER = [sys.executable, "-m", "otimpute.benchmark.worker"]
+# -P: what lies in the current folder must not stand in for a library.
+_WORKER = [sys.executable, "-P", "-c", "from otimpute.benchmark.worker import main; main()"]
 _ONE_THREAD = dict.fromkeys(
     ["OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "VECLIB_MAXIMUM_THREADS", "NUMBA_NUM_THREADS"], "1"
 )
 
 
 def execute(
-    tasks: Sequence[Task], store: Store, *, jobs: int = 1, data_home: str | Path | None = None, max_seconds: float | None = None
-) -> Iterator[Record | None]:
-    """Do the tasks, ``jobs`` at a time, and yield their records as they are written; None for one another process has.
+    tasks: Sequence[Task],
+    store: Store,
+    *,
+    jobs: int = 1,
+    data_home: str | Path | None = None,
+    max_seconds: float | None = None,
+    retry_failed: bool = False,
+) -> Iterator[tuple[Task, Record | None]]:
+    """Do the tasks, ``jobs`` at a time; yield them as their records are written, with None if another process has one.
 
     Every task runs on one thread in a fresh process, so that results depend neither on ``jobs`` nor on the order.
     """
@@ -36,13 +44,13 @@ def execute(
 
     pool = _Pool(sorted({task.imputer for task in tasks}), data_home, max_seconds)
 
-    def do(task: Task) -> Record | None:
+    def do(task: Task) -> tuple[Task, Record | None]:
         with store.claim(task) as mine:
-            if not mine or store.has(task):
-                return None
+            if not mine or store.has(task, good=retry_failed):
+                return task, None
             record = pool.ask(task)
             store.write(record)
-            return record
+            return task, record
 
     try:
         yield from Parallel(n_jobs=jobs, prefer="threads", return_as="generator_unordered")(delayed(do)(task) for task in tasks)
@@ -66,7 +74,7 @@ class _Pool:
         request = {"task": task.as_dict(), "data_home": self._data_home}
         reply, timed_out = worker.ask(request, self._max_seconds)
         if reply is not None:
-            if worker.serves_again:
+            if worker.serves_again and not timed_out:
                 self._idle.put(worker)
             return Record.from_json(reply, task.key)
         if self._closed:
@@ -78,13 +86,17 @@ class _Pool:
         return Record(task, "failed", f"the worker died: {last_words}")
 
     def _take(self) -> _Worker:
-        try:
-            return self._idle.get_nowait()
-        except queue.Empty:
-            worker = _Worker(self._imputers)
-            self._all.append(worker)
-            worker.wait_until_ready()
-            return worker
+        while not self._idle.empty():
+            try:
+                worker = self._idle.get_nowait()
+            except queue.Empty:
+                break
+            if worker.is_alive():
+                return worker
+        worker = _Worker(self._imputers)
+        self._all.append(worker)
+        worker.wait_until_ready()
+        return worker
 
     def close(self) -> None:
         self._closed = True
@@ -107,14 +119,18 @@ class _Worker:
             start_new_session=True,  # an interrupt is ours to handle, and its children end with it
         )
 
+    def is_alive(self) -> bool:
+        """Whether it still runs."""
+        return self._process.poll() is None
+
     def wait_until_ready(self) -> None:
         """Let it load and compile, which no task should have to answer for."""
         assert self._process.stdout is not None
         if self._process.stdout.readline() != READY:
-            raise RuntimeError(f"a worker could not start, so no task can run: {self.stop()}")
+            raise ChildProcessError(f"a worker could not start, so no task can run: {self.stop() or 'it said nothing'}")
 
     def ask(self, request: Any, max_seconds: float | None) -> tuple[str | None, bool]:
-        """Its reply, or None if it died or was too slow, and whether it was too slow."""
+        """Its reply, or None if it died or was too slow, and whether it was too slow (and so is no more)."""
         assert self._process.stdin is not None
         assert self._process.stdout is not None
         timed_out = threading.Event()
@@ -135,9 +151,7 @@ class _Worker:
         finally:
             if timer:
                 timer.cancel()
-        if not line.endswith(b"\n"):
-            return None, timed_out.is_set()
-        return json.loads(line), False
+        return json.loads(line) if line.endswith(b"\n") else None, timed_out.is_set()
 
     def stop(self) -> str:
         """End it and what it started; returns the end of what it wrote to its error stream."""
@@ -145,7 +159,8 @@ class _Worker:
         self._process.wait()
         for stream in (self._process.stdin, self._process.stdout):
             if stream is not None:
-                stream.close()
+                with suppress(OSError):  # what it did not read any more
+                    stream.close()
         if self._errors.closed:
             return ""
         self._errors.seek(0)
@@ -154,10 +169,10 @@ class _Worker:
         return last_words
 
     def _kill(self) -> None:
-        try:
+        if self._process.returncode is not None:  # its number may by now be someone else's
+            return
+        with suppress(ProcessLookupError):
             if hasattr(os, "killpg"):
                 os.killpg(self._process.pid, signal.SIGKILL)
             else:  # pragma: no cover - Windows
                 self._process.kill()
-        except ProcessLookupError:
-            pass

@@ -56,7 +56,9 @@ class Record:
             task = Task.from_dict(content.pop("task"))
             content["flags"], content["warnings"] = tuple(content["flags"]), tuple(content["warnings"])
             record = cls(task, **{each.name: content[each.name] for each in fields(cls) if each.name != "task"})
-        except (json.JSONDecodeError, UnicodeDecodeError, KeyError, TypeError, AttributeError) as error:
+        except ForeignRecordError:
+            raise
+        except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
             raise ForeignRecordError(f"not a record: {type(error).__name__}: {error}") from None
         if task.key != key:
             raise ForeignRecordError(f"holds task {task.key}, not the one it is named after")

@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
-from collections.abc import Callable, Sequence
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from .._checks import check_count, check_real
-from ..datasets import DatasetUnavailableError, load_dataset
+from .._optional import require
+from ..datasets import DatasetUnavailableError, dataset_card, load_dataset
 from .execute import execute
 from .record import Record
-from .store import Contents, Store
+from .store import Store
 from .suite import Suite
 from .task import Task
+
+_LONGEST_TASK = 1e7  # seconds; timers do not bear any number
 
 
 @dataclass
@@ -22,9 +25,10 @@ class RunReport:
 
     n_tasks: int = 0
     n_already_done: int = 0
-    n_elsewhere: int = 0  # another process was at them
+    n_elsewhere: int = 0  # another process did them meanwhile, or was at them
     done: list[Record] = field(default_factory=list)
-    foreign: dict[Path, str] = field(default_factory=dict)  # files not trusted, whose tasks were run again
+    failed_before: list[Record] = field(default_factory=list)  # in an earlier run, and not repeated
+    foreign: dict[Path, str] = field(default_factory=dict)  # files that are not trusted, so their tasks count as not done
     unavailable: dict[str, str] = field(default_factory=dict)  # data sets that could not be had, whose tasks wait
 
 
@@ -36,6 +40,7 @@ class RunProgress:
     n_tasks: int
     record: Record | None  # the one just written
     seconds_left: float | None  # None while nothing tells
+    fetching: str = ""  # the data set that is looked for now
 
 
 def run_suite(
@@ -70,75 +75,89 @@ def run_suite(
     retry_failed : bool
         Also repeat tasks that failed or took too long.
     on_progress : function or None
-        Called with a `RunProgress` after every task.
+        Called with a `RunProgress` while data sets are looked for and after every task.
     """
     check_count("jobs", jobs)
     check_count("shard's number of parts", shard[1])
     if not 1 <= check_count("shard", shard[0]) <= shard[1]:
         raise ValueError(f"shard must be i/n with i from 1 to n, got {shard[0]}/{shard[1]}")
     if max_seconds is not None:
-        check_real("max_seconds", max_seconds, above=0)
-    store = Store(folder)
+        check_real("max_seconds", max_seconds, above=0, at_most=_LONGEST_TASK)
+    require("ot", "the exact Wasserstein distance", "bench")  # or every task would fail at its last step
+    tell = on_progress or (lambda _: None)
     everything = suite.tasks()
-    store.plan(suite.name, everything)
     tasks = [task for task in everything if int(task.key, 16) % shard[1] == shard[0] - 1]
     report = RunReport(n_tasks=len(tasks))
+    for name in sorted({task.dataset for task in tasks}):  # fetched here, before two workers both try to
+        tell(RunProgress(0, len(tasks), None, None, fetching=name))
+        try:
+            load_dataset(name, data_home=data_home)
+        except DatasetUnavailableError as error:
+            report.unavailable[name] = str(error)
+
+    store = Store(folder)
+    store.plan(suite.name, everything)
     contents = store.read()
     report.foreign = contents.foreign
-    report.unavailable = _unavailable({task.dataset for task in tasks}, data_home)
-    kept = {key for key, record in contents.records.items() if record.status == "ok" or not retry_failed}
-    for key in set(contents.records) - kept:
-        store.discard(key)
-    report.n_already_done = sum(task.key in kept for task in tasks)
+    found = [contents.records[task.key] for task in tasks if task.key in contents.records]
+    kept = {record.task.key: record for record in found if record.status == "ok" or not retry_failed}
+    report.n_already_done = len(kept)
+    report.failed_before = [record for record in kept.values() if record.status != "ok"]
     waiting = [task for task in tasks if task.key not in kept and task.dataset not in report.unavailable]
-    estimate = _Estimate(contents, waiting, jobs)
-    for n_done, record in enumerate(execute(waiting, store, jobs=jobs, data_home=data_home, max_seconds=max_seconds), 1):
+    estimate = _Estimate(contents.records.values(), waiting, jobs)
+    doing = execute(waiting, store, jobs=jobs, data_home=data_home, max_seconds=max_seconds, retry_failed=retry_failed)
+    for n_done, (task, record) in enumerate(doing, 1):
         if record is None:
             report.n_elsewhere += 1
         else:
             report.done.append(record)
-        if on_progress:
-            on_progress(RunProgress(n_done, len(waiting), record, estimate.after(record)))
+        tell(RunProgress(n_done, len(waiting), record, estimate.after(task, record)))
     return report
 
 
-def _unavailable(datasets: set[str], data_home: str | Path | None) -> dict[str, str]:
-    """Fetch what is needed before any worker does; say what cannot be had."""
-    missing = {}
-    for name in sorted(datasets):
-        try:
-            load_dataset(name, data_home=data_home)
-        except DatasetUnavailableError as error:
-            missing[name] = str(error)
-    return missing
-
-
 class _Estimate:
-    """Seconds left, from what like tasks took: same data set and method, else same method, else any."""
+    """Seconds left, from what tasks took: of the same data set and method, else of the same method, else of any.
 
-    def __init__(self, contents: Contents, waiting: Sequence[Task], jobs: int):
-        self._taken: dict[tuple[str, ...], list[float]] = defaultdict(list)
-        self._waiting = {task.key: task for task in waiting}
+    What another data set took is scaled by the number of cells, which is rough; it is replaced as soon as the set itself
+    has been met, and suites meet every set in their first seed.
+    """
+
+    def __init__(self, records: Iterable[Record], waiting: Sequence[Task], jobs: int):
+        self._taken: dict[tuple[str, ...], _Taken] = defaultdict(_Taken)
+        self._waiting = Counter((task.dataset, task.method) for task in waiting)
+        self._cells = {name: dataset_card(name).n * dataset_card(name).d for name in {task.dataset for task in waiting}}
         self._jobs = jobs
-        for record in contents.records.values():
+        for record in records:
             self._note(record)
 
-    def after(self, record: Record | None) -> float | None:
+    def after(self, task: Task, record: Record | None) -> float | None:
+        """What is left when a task is done, by us or by another process."""
+        self._waiting[task.dataset, task.method] -= 1
         if record is not None:
-            self._waiting.pop(record.task.key, None)
             self._note(record)
-        if not self._taken[()]:
+        if not self._taken[()].n:
             return None
-        return sum(self._expected(task) for task in self._waiting.values()) / self._jobs
+        return sum(n * self._expected(*pair) for pair, n in self._waiting.items() if n) / self._jobs
 
     def _note(self, record: Record) -> None:
-        for like in _likes(record.task):
-            self._taken[like].append(record.seconds.get("task", 0.0))
+        if record.n and "task" in record.seconds:
+            task = record.task
+            for like in ((task.dataset, task.method), (task.method,), ()):
+                self._taken[like].add(record.seconds["task"], record.n * record.d)
 
-    def _expected(self, task: Task) -> float:
-        taken = next(self._taken[like] for like in _likes(task) if self._taken[like])
-        return sum(taken) / len(taken)
+    def _expected(self, dataset: str, method: str) -> float:
+        same = self._taken[dataset, method]
+        if same.n:
+            return same.seconds / same.n
+        like = self._taken[method,] if self._taken[method,].n else self._taken[()]
+        return like.seconds / like.cells * self._cells[dataset]
 
 
-def _likes(task: Task) -> list[tuple[str, ...]]:
-    return [(task.dataset, task.method), (task.method,), ()]
+@dataclass
+class _Taken:
+    seconds: float = 0.0
+    cells: int = 0
+    n: int = 0
+
+    def add(self, seconds: float, cells: int) -> None:
+        self.seconds, self.cells, self.n = self.seconds + seconds, self.cells + cells, self.n + 1

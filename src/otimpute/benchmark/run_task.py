@@ -55,8 +55,8 @@ def run_task(task: Task, data_home: str | Path | None = None) -> Record:
     try:
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always")
-            result = _impute_and_score(task, load_dataset(task.dataset, data_home=data_home).values)
-    except Exception:  # a benchmark outlives any method: what went wrong is the result
+            result = impute_and_score(task, load_dataset(task.dataset, data_home=data_home).values)
+    except (Exception, SystemExit):  # a benchmark outlives any method: what went wrong is the result
         result = {"status": "failed", "error": traceback.format_exc()[-_LONGEST_ERROR:]}
     else:
         messages = dict.fromkeys(f"{each.category.__name__}: {each.message}" for each in caught)
@@ -65,7 +65,8 @@ def run_task(task: Task, data_home: str | Path | None = None) -> Record:
     return Record(task, versions=versions(), **result)
 
 
-def _impute_and_score(task: Task, X: NDArray[np.float64]) -> dict[str, Any]:
+def impute_and_score(task: Task, X: NDArray[np.float64]) -> dict[str, Any]:
+    """The fields of a record that come from imputing a complete table."""
     X_complete = whiten(X)
     missing = make_mechanism(task.mechanism, task.rate, task.options).sample(X_complete, task.generator_of_holes())
     X_incomplete = np.where(missing, np.nan, X_complete)

@@ -51,37 +51,34 @@ class Store:
         if not self.folder.is_dir():
             raise FileNotFoundError(f"no benchmark folder {str(self.folder)!r}; run one first, with --out {self.folder}")
         contents = Contents()
-        for path in sorted(self._plans.glob("*.json")):
+        for path in _files(self._plans):
             try:
-                tasks = [Task.from_dict(each) for each in json.loads(path.read_text())["tasks"]]
-            except (ValueError, KeyError, TypeError) as error:
+                tasks = [Task.from_dict(each) for each in json.loads(path.read_text(encoding="utf-8"))["tasks"]]
+                contents.planned |= {task.key: task for task in tasks}
+            except FileNotFoundError:
+                pass
+            except (ValueError, KeyError, TypeError, RecursionError, OSError) as error:
                 contents.foreign[path] = f"not a plan: {type(error).__name__}: {error}"
-                continue
-            contents.planned |= {task.key: task for task in tasks}
-        for path in sorted(self._records.glob("*")):
-            if path.name.startswith("."):
-                continue  # being written, or left by a run that was killed while writing
+        for path in _files(self._records):
             try:
                 contents.records[path.stem] = _read_record(path)
-            except ForeignRecordError as error:
+            except FileNotFoundError:  # another process has just replaced it
+                pass
+            except (ForeignRecordError, OSError) as error:
                 contents.foreign[path] = str(error)
         return contents
 
-    def has(self, task: Task) -> bool:
-        """Whether an intact record of the task is there."""
+    def has(self, task: Task, *, good: bool = False) -> bool:
+        """Whether an intact record of the task is there; with ``good``, one of a task that did not fail."""
         try:
-            _read_record(self._records / f"{task.key}.json")
-        except (FileNotFoundError, ForeignRecordError):
+            record = _read_record(self._records / f"{task.key}.json")
+        except (ForeignRecordError, OSError):
             return False
-        return True
+        return record.status == "ok" or not good
 
     def write(self, record: Record) -> None:
         """Keep a record; a reader sees all of it or none."""
         _write(self._records / f"{record.task.key}.json", record.to_json())
-
-    def discard(self, key: str) -> None:
-        """Forget a record, so that its task runs again."""
-        (self._records / f"{key}.json").unlink(missing_ok=True)
 
     @contextmanager
     def claim(self, task: Task) -> Iterator[bool]:
@@ -94,9 +91,11 @@ class Store:
         with path.open("w") as file:
             try:
                 fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            except OSError:
+            except BlockingIOError:
                 yield False
                 return
+            except OSError:  # a file system without locks: two processes may then do the same task
+                pass
             try:
                 yield True
             finally:
@@ -124,7 +123,14 @@ def _refuse_mixtures(folder: Path, tasks: Iterable[Task]) -> None:
             )
 
 
+def _files(folder: Path) -> list[Path]:
+    """What is in a folder, but for what is being written or was left by a run that was killed while writing."""
+    return sorted(path for path in folder.glob("*") if not path.name.startswith("."))
+
+
 def _read_record(path: Path) -> Record:
+    if path.suffix != ".json":
+        raise ForeignRecordError("not named as a record is")
     try:
         return Record.from_json(path.read_text(encoding="utf-8"), path.stem)
     except UnicodeDecodeError as error:

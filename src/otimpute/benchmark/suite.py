@@ -12,7 +12,7 @@ from .._checks import check_choice, check_count, check_real
 from .._optional import require
 from ..datasets import list_datasets
 from ..registry import make_imputer, make_mechanism
-from .task import Task
+from .task import Task, canonical, setting_name
 
 _FIELDS = {"description", "datasets", "settings", "methods", "seeds", "test_fraction"}
 
@@ -37,7 +37,7 @@ class Setting:
     @property
     def name(self) -> str:
         """As in `Task.setting`."""
-        return Task("", self.mechanism, self.rate, "", "", 0, options=self.options).setting
+        return setting_name(self.mechanism, self.rate, self.options)
 
 
 @dataclass(frozen=True)
@@ -102,50 +102,74 @@ def load_suite(name_or_path: str | Path) -> Suite:
     yaml = require("yaml", "reading a suite", "bench")
     path = Path(name_or_path)
     if str(name_or_path) in list_suites():
-        text = resources.files(__package__).joinpath("suites", f"{name_or_path}.yaml").read_text(encoding="utf-8")
+        file: Any = resources.files(__package__).joinpath("suites", f"{name_or_path}.yaml")
     elif path.is_file():
-        text = path.read_text(encoding="utf-8")
+        file = path
     else:
         raise FileNotFoundError(
             f"no suite {str(name_or_path)!r}: pass one of {', '.join(list_suites())}, or the path of a YAML file"
         )
     try:
-        content = yaml.safe_load(text)
+        return _suite(path.stem, yaml.safe_load(file.read_text(encoding="utf-8")))
     except yaml.YAMLError as error:
         raise ValueError(f"suite {path.name}: not YAML: {error}") from None
-    try:
-        return _suite(path.stem, content)
     except (TypeError, ValueError) as error:
         raise ValueError(f"suite {path.name}: {error}") from None
 
 
 def _suite(name: str, content: Any) -> Suite:
     if not isinstance(content, dict) or not {"settings", "methods"} <= set(content) <= _FIELDS:
-        got = sorted(content) if isinstance(content, dict) else content
+        got = sorted(map(str, content)) if isinstance(content, dict) else content
         raise ValueError(f"expected the entries {', '.join(sorted(_FIELDS))} (settings and methods always), got {got}")
-    datasets = content.get("datasets", "all")
-    seeds = content.get("seeds", 1)
-    return Suite(
+    datasets, seeds = content.get("datasets", "all"), content.get("seeds", 1)
+    if datasets == "all":
+        datasets = list_datasets()
+    if isinstance(seeds, int):
+        seeds = list(range(check_count("seeds", seeds)))
+    suite = Suite(
         name,
         str(content.get("description", "")).strip(),
-        tuple(list_datasets() if datasets == "all" else (check_choice("data set", d, list_datasets()) for d in datasets)),
-        tuple(_setting(each) for each in content["settings"]),
-        tuple(_method(str(label), each or {}) for label, each in content["methods"].items()),
-        tuple(range(check_count("seeds", seeds)) if isinstance(seeds, int) else (int(seed) for seed in seeds)),
+        tuple(check_choice("data set", each, list_datasets()) for each in _several("datasets", datasets)),
+        tuple(_setting(each) for each in _several("settings", content["settings"])),
+        tuple(_method(label, each) for label, each in _entries("methods", content["methods"]).items()),
+        tuple(check_count("a seed", seed, at_least=0) for seed in _several("seeds", seeds)),
         check_real("test_fraction", content.get("test_fraction", 0.0), at_least=0, below=1),
     )
+    for what, names in (
+        ("datasets", suite.datasets),
+        ("settings", [setting.name for setting in suite.settings]),
+        ("seeds", suite.seeds),
+    ):
+        if len(set(names)) < len(names):
+            raise ValueError(f"{what} must differ, got {', '.join(map(str, names))}")
+    return suite
 
 
-def _setting(content: Mapping[str, Any]) -> Setting:
-    options = dict(content)
-    setting = Setting(str(options.pop("mechanism", "")), float(options.pop("rate", 0.0)), options)
-    make_mechanism(setting.mechanism, setting.rate, setting.options)  # a wrong name must not wait for the first task
-    return setting
+def _several(what: str, value: Any) -> list[Any]:
+    if not isinstance(value, list) or not value:
+        raise ValueError(f"{what} must be a list of at least one, got {value!r}")
+    return value
 
 
-def _method(label: str, content: Mapping[str, Any]) -> Method:
-    parameters = dict(content)
-    method = Method(label, str(parameters.pop("imputer", label)), parameters)
+def _entries(what: str, value: Any) -> dict[str, Any]:
+    if not isinstance(value, dict) or not value or not all(isinstance(name, str) for name in value):
+        raise ValueError(f"{what} must be entries with names, such as {{name: value}}, got {value!r}")
+    canonical(value)  # refuses what no record could keep, such as dates and NaN
+    return dict(value)
+
+
+def _setting(content: Any) -> Setting:
+    options = _entries("a setting", content)
+    if not {"mechanism", "rate"} <= set(options):
+        raise ValueError(f"a setting needs a mechanism and a rate, got {content}")
+    mechanism, rate = options.pop("mechanism"), check_real("rate", options.pop("rate"), at_least=0, below=1)
+    make_mechanism(mechanism, rate, options)  # a wrong name must not wait for the first task
+    return Setting(mechanism, rate, options)
+
+
+def _method(label: str, content: Any) -> Method:
+    parameters = {} if content is None else _entries(f"method {label!r}", content)
+    method = Method(label, parameters.pop("imputer", label), parameters)
     make_imputer(method.imputer, method.parameters)
     return method
 

@@ -25,6 +25,14 @@ class Task:
     options: Mapping[str, Any] = field(default_factory=dict)  # of the mechanism, besides its rate
     test_fraction: float = 0.0  # share of the rows kept from the fit and imputed by transform
 
+    def __post_init__(self) -> None:
+        for each in fields(self):
+            value, wanted = getattr(self, each.name), _KINDS[each.name]
+            if not isinstance(value, wanted) or isinstance(value, bool):
+                raise TypeError(f"a task's {each.name} must be {wanted}, got {value!r}")
+        for name in ("rate", "test_fraction"):  # 1 and 1.0 are the same task, so they must have the same text
+            object.__setattr__(self, name, float(getattr(self, name)))
+
     @property
     def key(self) -> str:
         """A name for files, from everything that makes the task what it is."""
@@ -35,12 +43,8 @@ class Task:
 
     @property
     def setting(self) -> str:
-        """Mechanism, rate in percent, and options, in short.
-
-        >>> Task("iris", "quantile_mnar", 0.3, "mean", "mean", 0, options={"tails": "upper"}).setting
-        'quantile_mnar-30-tails=upper'
-        """
-        return "-".join([self.mechanism, f"{100 * self.rate:g}", *(f"{k}={v}" for k, v in sorted(self.options.items()))])
+        """What was hidden how, in short."""
+        return setting_name(self.mechanism, self.rate, self.options)
 
     def generator_of_holes(self) -> np.random.Generator:
         """Depends on data set, mechanism, rate and seed only: every method sees the same holes."""
@@ -65,6 +69,23 @@ class Task:
         if set(data) != {each.name for each in fields(cls)}:
             raise TypeError(f"not a task: {sorted(data)}")
         return task
+
+
+_KINDS: dict[str, Any] = {
+    **dict.fromkeys(["dataset", "mechanism", "method", "imputer"], str),
+    **dict.fromkeys(["parameters", "options"], Mapping),
+    **dict.fromkeys(["rate", "test_fraction"], (int, float)),
+    "seed": int,
+}
+
+
+def setting_name(mechanism: str, rate: float, options: Mapping[str, Any]) -> str:
+    """Mechanism, rate in percent, and options, in short.
+
+    >>> setting_name("quantile_mnar", 0.3, {"tails": "upper"})
+    'quantile_mnar-30-tails=upper'
+    """
+    return "-".join([mechanism, f"{100 * rate:g}", *(f"{name}={value}" for name, value in sorted(options.items()))])
 
 
 def canonical(data: Any) -> str:

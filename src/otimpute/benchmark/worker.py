@@ -1,4 +1,4 @@
-"""A process that does tasks: ``python -m otimpute.benchmark.worker IMPUTER …``, a JSON line in, a JSON line out.
+"""A process that does tasks: a JSON line in, a JSON line out.
 
 On Linux it loads and compiles everything once and forks a child for each task: the child's memory is the task's alone, and
 whatever kills it kills nothing else. Elsewhere it serves one task and ends, which costs a start for each.
@@ -11,15 +11,26 @@ import os
 import select
 import signal
 import sys
+import warnings
 from collections.abc import Sequence
 from typing import BinaryIO
 
+import numpy as np
+
 from .record import Record
-from .run_task import run_task
+from .run_task import impute_and_score, run_task
 from .task import Task
 
 FORKS = sys.platform == "linux"
 READY = b"ready\n"
+
+
+def main() -> None:
+    """Serve on the standard streams; the arguments are names of imputers."""
+    # Libraries may print: the channel of replies is kept from them.
+    channel = os.fdopen(os.dup(1), "wb")
+    os.dup2(2, 1)
+    serve(sys.argv[1:], sys.stdin.buffer, channel)
 
 
 def serve(imputers: Sequence[str], requests: BinaryIO, replies: BinaryIO) -> None:
@@ -30,7 +41,7 @@ def serve(imputers: Sequence[str], requests: BinaryIO, replies: BinaryIO) -> Non
     replies.flush()
     while line := requests.readline():
         request = json.loads(line)
-        record = _in_child(request, requests) if FORKS else _do(request)
+        record = _in_child(request, requests, replies) if FORKS else _do(request)
         replies.write(json.dumps(record.to_json()).encode() + b"\n")
         replies.flush()
         if not FORKS:
@@ -41,12 +52,13 @@ def _do(request: dict[str, object]) -> Record:
     return run_task(Task.from_dict(request["task"]), request["data_home"])  # type: ignore[arg-type]
 
 
-def _in_child(request: dict[str, object], requests: BinaryIO) -> Record:
+def _in_child(request: dict[str, object], requests: BinaryIO, replies: BinaryIO) -> Record:
     task = Task.from_dict(request["task"])  # type: ignore[arg-type]
     inlet, outlet = os.pipe()
     child = os.fork()
     if child == 0:
         os.close(inlet)
+        replies.close()  # or whoever asked would wait for this child when the worker itself is killed
         with os.fdopen(outlet, "wb") as file:
             file.write(_do(request).to_json().encode())
         os._exit(0)
@@ -69,14 +81,12 @@ def _in_child(request: dict[str, object], requests: BinaryIO) -> Record:
 
 
 def _warm_up(imputers: Sequence[str]) -> None:
-    """Load libraries and machine code now, by doing a small task with each imputer, so that no task pays for it."""
+    """Load libraries and machine code now, by a small task with each imputer, so that no task pays for it.
+
+    A failure here ends the worker: what cannot be loaded would spoil every task's figures, or fail them all.
+    """
+    X = np.random.default_rng(0).normal(size=(40, 3))
     for name in imputers:
-        quick = {"max_steps": 2} if name.startswith("sinkhorn") else {"n_estimators": 2} if name == "missforest" else {}
-        run_task(Task("iris", "mcar", 0.3, name, name, seed=0, parameters=quick, test_fraction=0.3))
-
-
-if __name__ == "__main__":
-    # Libraries may print: the channel of replies is kept from them.
-    channel = os.fdopen(os.dup(1), "wb")
-    os.dup2(2, 1)
-    serve(sys.argv[1:], sys.stdin.buffer, channel)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            impute_and_score(Task("noise", "mcar", 0.3, name, name, seed=0, test_fraction=0.3), X)

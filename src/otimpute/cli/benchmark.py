@@ -17,10 +17,10 @@ if TYPE_CHECKING:
 app = typer.Typer(no_args_is_help=True, help="Compare methods on data whose truth is known; rerun the paper's experiments.")
 
 _SECONDS_BETWEEN_LINES = 30
-_SCORES = "mae, rmse, energy_distance, sliced_wasserstein2, marginal_wasserstein1 or wasserstein2."
+_SCORES = "mae, rmse, energy_distance, sliced_wasserstein2, marginal_wasserstein1, wasserstein2, seconds or added_mib."
 
 Folder = Annotated[Path, typer.Argument(metavar="DIR", help="The folder given to run as --out.", show_default=False)]
-Names = Annotated[str, typer.Option(metavar="NAME,…", help="Only these; separate names by commas.", show_default=False)]
+Names = Annotated[str, typer.Option(metavar="NAME,...", help="Only these; separate names by commas.", show_default=False)]
 
 
 @app.command()
@@ -68,6 +68,7 @@ def status(folder: Folder) -> None:
     """How far a benchmark is, what failed and why."""
     from rich.console import Console
     from rich.table import Table
+    from rich.text import Text
 
     from ..benchmark import Store
 
@@ -81,7 +82,7 @@ def status(folder: Folder) -> None:
     columns = ["ok", "failed", "timeout", "missing", "flagged"]
     table = Table("method", *columns)
     for method in sorted({method for method, _ in counts}):
-        table.add_row(method, *(str(counts[method, column]) for column in columns))
+        table.add_row(Text(method), *(str(counts[method, column]) for column in columns))
     table.add_section()
     table.add_row("all", *(str(sum(n for (_, each), n in counts.items() if each == column)) for column in columns))
     console = Console()
@@ -89,9 +90,12 @@ def status(folder: Folder) -> None:
     for record in contents.records.values():
         if record.status != "ok" or record.flags:
             what = record.error.strip().splitlines()[-1].strip() if record.error else "; ".join(record.flags)
-            console.print(f"{record.status}: {_name(record)}: {what}", markup=False)
+            console.print(f"{record.status}: {_name(record)}: {what}", markup=False, soft_wrap=True)
     for path, reason in contents.foreign.items():
-        console.print(f"not trusted, will run again: {path.name}: {reason}", markup=False)
+        console.print(f"not trusted, so not used: {path.name}: {reason}", markup=False, soft_wrap=True)
+    versions = sorted({record.versions.get("otimpute", "unknown") for record in contents.records.values()})
+    if len(versions) > 1:
+        console.print(f"records of different versions of otimpute: {', '.join(versions)}", markup=False, soft_wrap=True)
 
 
 @app.command()
@@ -102,9 +106,13 @@ def table(
     format: Annotated[str, typer.Option(help="text, markdown or csv.")] = "text",  # noqa: A002
 ) -> None:
     """Scores as a table, data sets by methods, a setting at a time."""
-    from ..benchmark import outcomes_in, render_table
+    from .._checks import check_choice
+    from ..benchmark import SCORES, outcomes_in, render_table
 
-    typer.echo(render_table(outcomes_in(folder), score, part, format))
+    check_choice("--score", score, [*SCORES, "seconds", "added_mib"])
+    check_choice("--part", part, ["train", "test"])
+    check_choice("--format", format, ["text", "markdown", "csv"])
+    typer.echo(render_table(outcomes_in(folder), score, part, format).rstrip("\n"))
 
 
 @app.command()
@@ -125,19 +133,26 @@ def _name(record: Record) -> str:
 
 
 def _names(text: str) -> list[str]:
-    return [name.strip() for name in text.split(",") if name.strip()]
+    names = [name.strip() for name in text.split(",") if name.strip()]
+    if text and not names:  # nothing would mean no restriction
+        raise typer.BadParameter(f"expected names separated by commas, got {text!r}")
+    return names
 
 
 def _seeds(text: str) -> list[int]:
+    if not text:
+        return []
     try:
-        if not text:
-            return []
-        if text.isdecimal():
-            return list(range(int(text)))
         first, dash, last = text.partition("-")
-        return list(range(int(first), int(last) + 1)) if dash else [int(seed) for seed in text.split(",")]
+        if text.isdecimal():
+            seeds = list(range(int(text)))
+        else:
+            seeds = list(range(int(first), int(last) + 1)) if dash else [int(seed) for seed in text.split(",")]
     except ValueError:
-        raise typer.BadParameter(f"--seeds takes how many (5) or which (0-4 or 0,3,7), got {text!r}") from None
+        seeds = []
+    if not seeds:
+        raise typer.BadParameter(f"--seeds takes how many (5) or which (0-4, or 0,3,7, or 7-7 for one), got {text!r}")
+    return seeds
 
 
 def _shard(text: str) -> tuple[int, int]:
@@ -155,10 +170,10 @@ def _progress(title: str) -> Iterator[Callable[[RunProgress], None]]:
 
     console = Console(stderr=True)
     if not console.is_terminal:
-        yield _lines(console.print)
+        yield _lines(lambda line: console.print(line, markup=False, soft_wrap=True))
         return
     with rich.Progress(
-        rich.TextColumn("{task.description}"),
+        rich.TextColumn("{task.description}", markup=False),
         rich.BarColumn(),
         rich.MofNCompleteColumn(),
         rich.TimeElapsedColumn(),
@@ -178,7 +193,7 @@ def _lines(write: Callable[[str], None]) -> Callable[[RunProgress], None]:
 
     def show(now: RunProgress) -> None:
         nonlocal last
-        if now.n_done == now.n_tasks or time.monotonic() - last >= _SECONDS_BETWEEN_LINES:
+        if (now.n_done and now.n_done == now.n_tasks) or time.monotonic() - last >= _SECONDS_BETWEEN_LINES:
             last = time.monotonic()
             write(f"{now.n_done} of {now.n_tasks} tasks {_note(now)}")
 
@@ -186,6 +201,8 @@ def _lines(write: Callable[[str], None]) -> Callable[[RunProgress], None]:
 
 
 def _note(now: RunProgress) -> str:
+    if now.fetching:
+        return f"looking for {now.fetching}"
     left = "" if now.seconds_left is None else f"about {_duration(now.seconds_left)} left"
     latest = f"; {now.record.task.method} on {now.record.task.dataset}: {now.record.status}" if now.record else ""
     return left + latest
@@ -200,17 +217,19 @@ def _duration(seconds: float) -> str:
 
 def _tell(report: RunReport, out: Path) -> None:
     """Say what was done; end with 1 if something is not as it should be."""
-    bad = [record for record in report.done if record.status != "ok"]
+    bad = [record for record in report.done if record.status != "ok"] + report.failed_before
     flagged = [record for record in report.done if record.flags and record.status == "ok"]
-    typer.echo(f"{len(report.done)} tasks done, {report.n_already_done} were done before, records in {out}")
+    before = f"{report.n_already_done} were done before"
+    typer.echo(f"{len(report.done)} tasks done, {before}, of {report.n_tasks}; records in {out}")
     for path, reason in report.foreign.items():
-        typer.echo(f"not trusted, run again: {path.name}: {reason}")
+        typer.echo(f"not trusted, so not used: {path.name}: {reason}")
     if report.n_elsewhere:
-        typer.echo(f"{report.n_elsewhere} tasks were being done by another process")
+        typer.echo(f"{report.n_elsewhere} tasks were done, or are being done, by another process")
     for record in flagged:
         typer.echo(f"suspicious: {_name(record)}: {'; '.join(record.flags)}")
     if bad:
-        typer.echo(f"{len(bad)} tasks failed; see: otimpute benchmark status {out}")
+        again = ", or --retry-failed" if report.failed_before else ""
+        typer.echo(f"{len(bad)} tasks failed; see: otimpute benchmark status {out}{again}")
     for reason in report.unavailable.values():
         typer.echo(reason)
     if bad or report.unavailable:
