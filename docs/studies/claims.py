@@ -6,13 +6,13 @@ python docs/studies/claims.py BENCH --oos OOS --data FOLDER
 from __future__ import annotations
 
 import argparse
-from collections import defaultdict
-from collections.abc import Iterable
 
 import numpy as np
 
 from otimpute.benchmark import Outcome, Store, outcomes_in, wins
 from otimpute.benchmark.run_task import whiten
+from otimpute.benchmark.summary import shared_blocks
+from otimpute.benchmark.summary.cells import scores_by_seed
 from otimpute.datasets import load_dataset
 from otimpute.registry import make_mechanism
 
@@ -22,43 +22,32 @@ SETTINGS = ("mcar-10", "mcar-30", "mcar-50", "logistic_mar-30", "logistic_mnar-3
 SCORES = ("mae", "rmse", "wasserstein2", "energy_distance")
 
 
-def cells(outcomes: Iterable[Outcome], part: str = "train") -> dict[tuple[str, str, str, str], float]:
-    """Mean over seeds by (score, setting, data set, method)."""
-    values = defaultdict(list)
-    for outcome in outcomes:
-        if outcome.part == part:
-            for score, value in outcome.scores.items():
-                values[score, outcome.setting, outcome.dataset, outcome.method].append(value)
-    return {key: float(np.mean(value)) for key, value in values.items()}
+def ratio(outcomes: list[Outcome], score: str, setting: str, one: str, other: str, part: str = "train") -> float:
+    """Geometric mean over data sets of one method's score over another's, each pair on the seeds both have."""
+    scores = scores_by_seed([o for o in outcomes if o.setting == setting and o.method in (one, other)], score, part)
+    if {method for *_, method in scores} != {one, other}:
+        return float("nan")
+    means = shared_blocks(scores, [one, other]).means
+    return float(np.exp(np.log(means[:, 0] / means[:, 1]).mean()))
 
 
-def ratio(found: dict[tuple[str, str, str, str], float], score: str, setting: str, one: str, other: str) -> float:
-    """Geometric mean over data sets of one method's score over another's."""
-    logs = [
-        np.log(value / found[score, setting, dataset, other])
-        for (s, t, dataset, method), value in found.items()
-        if (s, t, method) == (score, setting, one) and (score, setting, dataset, other) in found
-    ]
-    return float(np.exp(np.mean(logs))) if logs else float("nan")
-
-
-def ratios_to_others(found: dict[tuple[str, str, str, str], float]) -> None:
+def ratios_to_others(outcomes: list[Outcome]) -> None:
     for one in (PAPER, "sinkhorn"):
         print(f"\n## {one} relative to others (geometric mean over data sets; below 1: {one} is better)\n")
         others = [m for m in (*CLASSICS, "knn", "gaussian_em", "missforest", PAPER) if m != one]
         print("| score | setting |" + "".join(f" {m} |" for m in others) + "\n|---|---|" + "---|" * len(others))
         for score in SCORES:
             for setting in SETTINGS:
-                print(f"| {score} | {setting} |" + "".join(f" {ratio(found, score, setting, one, m):.3f} |" for m in others))
+                print(f"| {score} | {setting} |" + "".join(f" {ratio(outcomes, score, setting, one, m):.3f} |" for m in others))
 
 
-def hard_sets(found: dict[tuple[str, str, str, str], float]) -> None:
+def hard_sets(outcomes: list[Outcome]) -> None:
     print("\n## where the paper preset does worst against the best of mean, ICE and softimpute (RMSE)\n")
     for setting in SETTINGS:
-        excess = {}
-        for (score, t, dataset, method), value in found.items():
-            if (score, t, method) == ("rmse", setting, PAPER):
-                excess[dataset] = value / min(found["rmse", setting, dataset, m] for m in CLASSICS)
+        blocks = shared_blocks(
+            scores_by_seed([o for o in outcomes if o.setting == setting], "rmse", "train"), [PAPER, *CLASSICS]
+        )
+        excess = {key[0]: row[0] / row[1:].min() for key, row in zip(blocks.keys, blocks.means, strict=True)}
         worst = sorted(excess, key=lambda dataset: -excess[dataset])[:6]
         print(f"{setting}: " + ", ".join(f"{d} {excess[d]:.2f}" for d in worst))
 
@@ -82,15 +71,18 @@ def wasserstein_is_squared_error(folder: str, data: str | None) -> None:
 
 
 def out_of_sample(outcomes: list[Outcome]) -> None:
-    train, test = cells(outcomes), cells(outcomes, "test")
-    print("\n## out of sample, geometric means over data sets: test rows over training rows; test rows relative to ICE\n")
-    print("| setting | method | score | test / train | test / ICE's test |\n|---|---|---|---|---|")
+    print("\n## out of sample, geometric means over data sets: new rows over rows of the fit; new rows relative to ICE's\n")
+    print("| setting | method | score | new / fitted | relative to ICE |\n|---|---|---|---|---|")
     for setting in sorted({outcome.setting for outcome in outcomes}):
+        here = [outcome for outcome in outcomes if outcome.setting == setting]
         for method in sorted({outcome.method for outcome in outcomes}):
-            for score in ("mae", "rmse", "energy_distance"):
-                pairs = [(v, train[k]) for k, v in test.items() if k[:2] == (score, setting) and k[3] == method]
-                stable = np.exp(np.mean([np.log(a / b) for a, b in pairs]))
-                print(f"| {setting} | {method} | {score} | {stable:.3f} | {ratio(test, score, setting, method, 'ice'):.3f} |")
+            for score in ("mae", "rmse"):
+                fitted, new = (scores_by_seed(here, score, part) for part in ("train", "test"))
+                stable = [
+                    np.mean(list(v.values())) / np.mean(list(fitted[k].values())) for k, v in new.items() if k[2] == method
+                ]
+                relative = ratio(outcomes, score, setting, method, "ice", "test") if method != "ice" else 1.0
+                print(f"| {setting} | {method} | {score} | {np.exp(np.log(stable).mean()):.3f} | {relative:.3f} |")
 
 
 def show_wins(outcomes: list[Outcome]) -> None:
@@ -114,9 +106,8 @@ def main() -> None:
     parser.add_argument("--data")
     arguments = parser.parse_args()
     outcomes = outcomes_in(arguments.bench)
-    found = cells(outcomes)
-    ratios_to_others(found)
-    hard_sets(found)
+    ratios_to_others(outcomes)
+    hard_sets(outcomes)
     show_wins(outcomes)
     wasserstein_is_squared_error(arguments.bench, arguments.data)
     if arguments.oos:

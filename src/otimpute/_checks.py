@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable
+from difflib import get_close_matches
 from numbers import Integral, Real
 from typing import Any
 
@@ -13,11 +14,13 @@ def check_choice(name: str, value: Any, choices: Iterable[str]) -> str:
 
     >>> check_choice("metric", "euclid", ["euclidean", "covariance"])
     Traceback (most recent call last):
-    ValueError: metric must be one of 'covariance', 'euclidean', got 'euclid'
+    ValueError: metric must be one of 'covariance', 'euclidean', got 'euclid'; did you mean 'euclidean'?
     """
     allowed = sorted(choices)
     if not isinstance(value, str) or value not in allowed:
-        raise ValueError(f"{name} must be one of {', '.join(map(repr, allowed))}, got {value!r}")
+        near = get_close_matches(value.lower(), allowed, 1, cutoff=0.7) if isinstance(value, str) else []
+        meant = f"; did you mean {near[0]!r}?" if near else ""
+        raise ValueError(f"{name} must be one of {', '.join(map(repr, allowed))}, got {value!r}{meant}")
     return value
 
 

@@ -23,7 +23,6 @@ from otimpute.benchmark.figures import (  # noqa: E402
     draw_wins,
 )
 from otimpute.benchmark.figures.bars import axis_limit  # noqa: E402
-from otimpute.benchmark.figures.label_places import place_labels  # noqa: E402
 from otimpute.benchmark.figures.style import method_styles  # noqa: E402
 from otimpute.benchmark.figures.time_accuracy import pareto_front  # noqa: E402
 from otimpute.benchmark.outcome import Outcome  # noqa: E402
@@ -68,6 +67,11 @@ def test_every_figure_the_outcomes_allow_is_drawn(tmp_path: Path, monkeypatch: p
         *("bars-mcar-30.svg", "out-of-sample-mcar-30.svg", "bars-by-hand-.svg", "run-times.svg", "time-accuracy.svg"),
         *("ranks-rmse.svg", "wins-rmse.svg", "ranks-mae.svg", "wins-mae.svg", "ranks-energy_distance.svg"),
         *("wins-energy_distance.svg", "ranks-wasserstein2.svg", "wins-wasserstein2.svg"),
+        *(
+            f"{kind}-{score}-new-rows.svg"
+            for score in ("rmse", "mae", "energy_distance", "wasserstein2")
+            for kind in ("ranks", "wins")
+        ),
     ]
 
 
@@ -75,7 +79,7 @@ def test_the_same_outcomes_in_any_order_give_the_same_svg(tmp_path: Path) -> Non
     outcomes = with_rmse_only(draws(["iris", "wine"], parts=["train", "test"]))
     first = draw_figures(outcomes, tmp_path / "a", formats=["svg"])
     again = draw_figures(outcomes[::-1], tmp_path / "b", formats=["svg"])
-    assert len(first) == 6
+    assert len(first) == 8
     for one, other in zip(first, again, strict=True):
         assert one.read_bytes() == other.read_bytes(), one.name
     assert sorted((tmp_path / "a").iterdir()) == sorted(first)
@@ -183,13 +187,3 @@ def test_front_holds_the_points_no_other_dominates() -> None:
     front = set(zip(seconds[pareto_front(seconds, errors)], errors[pareto_front(seconds, errors)], strict=True))
     points = set(zip(seconds, errors, strict=True))
     assert front == {p for p in points if not any(q != p and q[0] <= p[0] and q[1] <= p[1] for q in points)}
-
-
-def test_labels_avoid_each_other_and_the_border() -> None:
-    points = np.array([[50.0, 50.0], [50.0, 56.0], [95.0, 20.0], [5.0, 80.0]])
-    sizes = np.tile([30.0, 6.0], (4, 1))
-    corners = place_labels(points, sizes, bounds=[0, 0, 100, 100], obstacles=np.hstack([points - 2, points + 2]), gap=3)
-    assert (corners >= 0).all() and (corners + sizes <= 100).all()
-    for i, j in itertools.combinations(range(4), 2):
-        apart = np.abs(corners[i] - corners[j]) >= sizes[i]
-        assert apart.any(), (i, j)

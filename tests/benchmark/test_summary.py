@@ -128,8 +128,9 @@ def test_methods_without_a_shared_block_are_not_compared() -> None:
 
 
 def test_methods_that_are_always_equal_share_rank_and_clique() -> None:
-    outcomes = [outcome(f"set{d}", "mcar-30", m, 0, 1.0 + d) for d in range(6) for m in ("a", "b", "c")]
+    outcomes = [outcome(f"set{d}", "mcar-30", m, 0, 1.0 + d) for d in range(7) for m in ("a", "b", "c")]
     result = average_ranks(outcomes, "rmse")
+    assert result.testable
     assert result.ranks == (2.0, 2.0, 2.0)
     assert result.friedman_p == 1.0 and set(result.pairwise_p.values()) == {1.0}
     assert result.cliques == (("a", "b", "c"),)
@@ -198,6 +199,15 @@ def test_a_test_that_contradicts_the_ranks_decides_nothing() -> None:
     result = average_ranks(outcomes, "rmse")
     assert result.methods == ("a", "b")
     assert result.pairwise_p["a", "b"] == 1
+
+
+def test_nothing_is_joined_where_no_number_of_wins_could_be_significant() -> None:
+    """Three methods over six sets: the smallest p is 2 / 2⁶, times three pairs."""
+    scores = {"a": 1.0, "b": 2.0, "c": 3.0}
+    few, enough = ([outcome(f"set{d}", "mcar-30", m, 0, v) for d in range(n) for m, v in scores.items()] for n in (6, 7))
+    assert (average_ranks(few, "rmse").testable, average_ranks(few, "rmse").cliques) == (False, ())
+    assert average_ranks(enough, "rmse").testable
+    assert average_ranks(enough, "rmse").pairwise_p["a", "b"] <= 0.05
 
 
 def test_pairs_not_told_apart_but_not_joined_are_named() -> None:
@@ -292,7 +302,7 @@ def test_text_tables_show_gaps_ranks_and_ratios() -> None:
     assert [line.count("*") for line in first[2:5]] == [1, 1, 1]
     assert "–" in first[3]
     assert first[5].startswith("average rank, 3 of 3 sets") and first[5].split()[-2] == "–"
-    assert first[6].split()[:4] == ["relative", "to", "mean", "1.000"]
+    assert first[6].split()[:4] == ["relative", "to", "'mean'", "1.000"]
 
 
 def test_tables_of_one_method_and_of_methods_without_shared_sets_are_written() -> None:
@@ -306,7 +316,7 @@ def test_tables_of_one_method_and_of_methods_without_shared_sets_are_written() -
     ("arguments", "message"),
     [
         (("rmse", "train", "html"), "fmt must be one of"),
-        (("mae", "train", "text"), "no outcome of part 'train' has"),
+        (("mae", "train", "text"), "no task has a finite 'mae'"),
     ],
 )
 def test_what_cannot_be_tabulated_is_refused(arguments, message) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import json
+import time
 from pathlib import Path
 
 import numpy as np
@@ -188,10 +189,23 @@ def test_outcomes_are_the_numbers_of_records_and_nan_where_a_task_failed(tmp_pat
 def test_tasks_that_would_be_shown_as_one_may_not_share_a_folder(tmp_path: Path) -> None:
     store = Store(tmp_path)
     store.plan("paper", [TASK])
+    store.write(GOOD)
     for change in ({"test_fraction": 0.3}, {"parameters": {"n_neighbors": 4}}, {"imputer": "mean"}):
         with pytest.raises(ValueError, match="give each suite a folder of its own"):
             store.plan("oos", [dataclasses.replace(TASK, **change)])
     store.plan("oos", [dataclasses.replace(TASK, method="knn4", parameters={"n_neighbors": 4})])
+
+
+def test_a_corrected_task_takes_the_place_of_the_one_that_failed(tmp_path: Path) -> None:
+    store = Store(tmp_path)
+    wrong = dataclasses.replace(TASK, parameters={"n_neighbors": -3})
+    store.plan("mine", [wrong])
+    store.write(Record(wrong, "failed", "n_neighbors must be ..."))
+    time.sleep(0.02)  # plans are told apart by their age
+    store.plan("mine", [TASK])
+    assert list(store.read().planned.values()) == [TASK]
+    store.write(GOOD)
+    assert [outcome.scores for outcome in outcomes_in(tmp_path)] == [GOOD.scores["train"]]
 
 
 def test_the_paper_suite_is_the_papers_experiment() -> None:
@@ -228,6 +242,8 @@ def test_a_part_of_a_suite_has_the_same_tasks() -> None:
         ("settings: [{mechanism: mcar, rate: 0.1, x: 2}]\nmethods: {mean: }", "unexpected keyword argument 'x'"),
         (f"{ONE}\nmethods: {{nobody: }}", "imputer must be one of"),
         (f"{ONE}\nmethods: {{knn: {{k: 2}}}}", "unexpected keyword argument 'k'"),
+        (f"{ONE}\nmethods: {{knn: {{n_neighbors: -3}}}}", "n_neighbors must be a whole number >= 1"),
+        (f"{ONE}\nmethods: {{sinkhorn: {{epsilon: small}}}}", "epsilon"),
         (f"{ONE}\nmethods: {{knn: {{n_neighbors: .nan}}}}", "Out of range"),
         (f"{ONE}\nmethods: {{knn: {{n_neighbors: 2020-01-01}}}}", "not JSON serializable"),
         (f"{ONE}\nmethods: [knn]", "methods must be entries with names"),

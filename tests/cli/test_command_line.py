@@ -64,6 +64,7 @@ def test_status_counts_names_failures_and_flags(folder: Path) -> None:
     assert [cell.strip() for cell in row.split("│")[2:-1]] == ["6", "1", "0", "1", "1"]
     assert "failed: mean on iris, mcar-30, seed 0: [bold]ValueError[/]: no" in shown.replace("\n", " ").replace("  ", " ")
     assert "fills each column with one number" in shown
+    assert "missing, by data set: wine (1)" in shown
     assert "not trusted, so not used: alien.json" in shown
 
 
@@ -74,8 +75,20 @@ def test_tables_come_in_three_forms(folder: Path, form: str, mark: str) -> None:
     assert mark in shown
 
 
+def test_an_unfinished_benchmark_says_so(folder: Path) -> None:
+    result = run("benchmark", "table", str(folder))
+    assert result.stderr == "unfinished: 1 of 8 tasks not done yet\n"
+
+
+def test_a_part_or_a_score_that_is_not_there_is_explained(folder: Path, tmp_path: Path) -> None:
+    assert "no row was kept for the test" in run("benchmark", "table", str(folder), "--part", "test").stderr
+    assert "no task has a finite 'wasserstein2'" in run("benchmark", "table", str(folder), "--score", "wasserstein2").stderr
+    Store(tmp_path / "new").plan("mine", [Task("iris", "mcar", 0.3, "mean", "mean", 0)])
+    assert "no task has finished yet" in run("benchmark", "table", str(tmp_path / "new")).stderr
+
+
 def test_figures_are_drawn_beside_the_records(folder: Path) -> None:
-    shown = invoke("benchmark", "figures", str(folder)).split()
+    shown = [line for line in invoke("benchmark", "figures", str(folder)).split() if line.endswith(("svg", "png"))]
     assert str(folder / "figures" / "bars-mcar-30.svg") in shown
     assert all(Path(path).stat().st_size > 1000 for path in shown)
 
@@ -159,8 +172,8 @@ def test_a_small_run_from_the_shell(tmp_path: Path) -> None:
     arguments = ["benchmark", "run", "smoke", "--out", str(tmp_path), "--datasets", "iris", "--methods", "mean,knn"]
     first = run(*arguments, "--seeds", "1", "--settings", "mcar-30")
     assert first.returncode == 0, first.stderr
-    assert "2 tasks done, 0 were done before" in first.stdout
+    assert "2 tasks done, 0 before, of 2;" in first.stdout
     assert "2 of 2 tasks" in first.stderr
     assert first.stderr.count("2 of 2 tasks") == 1
     again = run(*arguments, "--seeds", "0,1", "--settings", "mcar-30")
-    assert "2 tasks done, 2 were done before" in again.stdout
+    assert "2 tasks done, 2 before, of 4;" in again.stdout

@@ -138,12 +138,12 @@ def test_constant_columns_are_hidden_at_the_rate_or_not_at_all(make: Make) -> No
     assert set(np.unique(probabilities.round(9))) <= {0.0, 0.3}
     mixed = normal(400, 5)
     mixed[:, :3] = [1e300, 0.0, -7.25]
-    assert make(0.3).sample(mixed, 0).any()
+    assert any(make(0.3).sample(mixed, seed).any() for seed in range(20))
 
 
-def test_a_table_of_one_row_gets_holes(make: Make) -> None:
+def test_a_table_of_one_row_gets_holes_unless_only_extremes_do(name: str, make: Make) -> None:
     rows = [make(0.5).sample([[1.0, 2.0, 3.0]], seed) for seed in range(40)]
-    assert 0 < np.sum(rows) < 120
+    assert 0 < np.sum(rows) < 120 if name != "quantile" else not np.any(rows)
 
 
 def test_a_table_of_one_column_gets_holes_or_the_reason_why_not(name: str, make: Make) -> None:

@@ -63,6 +63,16 @@ def test_the_upper_tail_mirrors_the_lower() -> None:
     np.testing.assert_array_equal(lower.sample(X, 0), upper.sample(-X, 0))
 
 
+def test_a_value_that_ties_with_both_quantiles_is_not_extreme() -> None:
+    """Counts that are mostly zero: the zeros are the middle, and hiding them all would be MCAR."""
+    X = np.array([[0.0]] * 80 + [[1.0]] * 12 + [[2.0]] * 8)
+    missing = QuantileMNAR(ALMOST_ALL, column_fraction=1).sample(X, 0)
+    assert not missing[:80].any()
+    assert missing[80:].all()
+    assert not QuantileMNAR(ALMOST_ALL, column_fraction=1).sample(np.zeros((50, 1)), 0).any()
+    assert QuantileMNAR(ALMOST_ALL, column_fraction=1, tails="lower").sample(X, 0)[:80].all()
+
+
 def test_quantiles_of_the_largest_floats_do_not_overflow() -> None:
     largest = np.finfo(np.float64).max
     X = np.array([-largest] * 3 + [largest] * 3)[:, None]

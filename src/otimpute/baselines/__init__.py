@@ -1,4 +1,11 @@
-"""Classical imputers under the same contract as ours, to compare with and to combine."""
+"""Classical imputers under the same contract as ours, to compare with and to combine.
+
+>>> import numpy as np
+>>> from otimpute.baselines import GaussianEMImputer, MeanImputer
+>>> X = np.array([[1.0, 2.0], [2.0, 4.0], [3.0, 6.0], [4.0, np.nan]])
+>>> [round(float(method.fit_transform(X)[3, 1]), 1) for method in (MeanImputer(), GaussianEMImputer(prior_rows=1e-3))]
+[4.0, 8.0]
+"""
 
 from .gaussian_em import GaussianEMImputer
 from .ice import ICEImputer

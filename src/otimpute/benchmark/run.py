@@ -12,7 +12,7 @@ from .._optional import require
 from ..datasets import DatasetUnavailableError, dataset_card, load_dataset
 from .execute import execute
 from .record import Record
-from .store import Store
+from .store import Contents, Store
 from .suite import Suite
 from .task import Task
 
@@ -36,11 +36,11 @@ class RunReport:
 class RunProgress:
     """Where a run stands; what the ``on_progress`` function receives."""
 
-    n_done: int
+    n_done: int  # before this run or in it
     n_tasks: int
     record: Record | None  # the one just written
     seconds_left: float | None  # None while nothing tells
-    fetching: str = ""  # the data set that is looked for now
+    activity: str = ""  # what is done besides tasks
 
 
 def run_suite(
@@ -79,7 +79,7 @@ def run_suite(
     """
     check_count("jobs", jobs)
     check_count("shard's number of parts", shard[1])
-    if not 1 <= check_count("shard", shard[0]) <= shard[1]:
+    if not 1 <= shard[0] <= shard[1]:
         raise ValueError(f"shard must be i/n with i from 1 to n, got {shard[0]}/{shard[1]}")
     if max_seconds is not None:
         check_real("max_seconds", max_seconds, above=0, at_most=_LONGEST_TASK)
@@ -88,30 +88,31 @@ def run_suite(
     everything = suite.tasks()
     tasks = [task for task in everything if int(task.key, 16) % shard[1] == shard[0] - 1]
     report = RunReport(n_tasks=len(tasks))
-    for name in sorted({task.dataset for task in tasks}):  # fetched here, before two workers both try to
-        tell(RunProgress(0, len(tasks), None, None, fetching=name))
-        try:
-            load_dataset(name, data_home=data_home)
-        except DatasetUnavailableError as error:
-            report.unavailable[name] = str(error)
-
     store = Store(folder)
-    store.plan(suite.name, everything)
-    contents = store.read()
+    contents = store.read() if store.folder.exists() else Contents()
     report.foreign = contents.foreign
     found = [contents.records[task.key] for task in tasks if task.key in contents.records]
     kept = {record.task.key: record for record in found if record.status == "ok" or not retry_failed}
     report.n_already_done = len(kept)
     report.failed_before = [record for record in kept.values() if record.status != "ok"]
+    for name in sorted({task.dataset for task in tasks if task.key not in kept}):  # here, before two workers both fetch it
+        tell(RunProgress(len(kept), len(tasks), None, None, activity=f"looking for {name}"))
+        try:
+            load_dataset(name, data_home=data_home)
+        except DatasetUnavailableError as error:
+            report.unavailable[name] = str(error)
+    store.plan(suite.name, everything)
     waiting = [task for task in tasks if task.key not in kept and task.dataset not in report.unavailable]
+    if waiting:
+        tell(RunProgress(len(kept), len(tasks), None, None, activity="starting workers (they compile once on a new machine)"))
     estimate = _Estimate(contents.records.values(), waiting, jobs)
     doing = execute(waiting, store, jobs=jobs, data_home=data_home, max_seconds=max_seconds, retry_failed=retry_failed)
-    for n_done, (task, record) in enumerate(doing, 1):
+    for n_done, (task, record) in enumerate(doing, len(kept) + 1):
         if record is None:
             report.n_elsewhere += 1
         else:
             report.done.append(record)
-        tell(RunProgress(n_done, len(waiting), record, estimate.after(task, record)))
+        tell(RunProgress(n_done, len(tasks), record, estimate.after(task, record)))
     return report
 
 

@@ -28,6 +28,16 @@ class Contents:
     records: dict[str, Record] = field(default_factory=dict)
     foreign: dict[Path, str] = field(default_factory=dict)  # files that are not intact records, and why
 
+    def outcomes(self) -> list[Outcome]:
+        """The numbers of all records of what was planned."""
+        _refuse_mixtures(self.planned.values())
+        found = [self.records[key] for key in self.planned if key in self.records]
+        return [outcome for record in found for outcome in record.outcomes()]
+
+    def is_good(self, task: Task) -> bool:
+        """Whether the task was done and did not fail."""
+        return task.key in self.records and self.records[task.key].status == "ok"
+
 
 class Store:
     """Plans and records under a folder."""
@@ -40,8 +50,9 @@ class Store:
 
     def plan(self, suite: str, tasks: Sequence[Task]) -> None:
         """Remember what was asked for, so that `read` can tell what is still missing."""
-        planned = self.read().planned.values() if self.folder.is_dir() else []
-        _refuse_mixtures(self.folder, [*planned, *tasks])
+        if self.folder.is_dir():
+            contents = self.read()
+            _refuse_mixtures([task for task in contents.planned.values() if contents.is_good(task)] + list(tasks))
         text = json.dumps({"suite": suite, "tasks": [task.as_dict() for task in tasks]})
         name = hashlib.sha256(canonical(sorted(task.key for task in tasks)).encode()).hexdigest()[:16]
         _write(self._plans / f"{name}.json", text)
@@ -51,14 +62,6 @@ class Store:
         if not self.folder.is_dir():
             raise FileNotFoundError(f"no benchmark folder {str(self.folder)!r}; run one first, with --out {self.folder}")
         contents = Contents()
-        for path in _files(self._plans):
-            try:
-                tasks = [Task.from_dict(each) for each in json.loads(path.read_text(encoding="utf-8"))["tasks"]]
-                contents.planned |= {task.key: task for task in tasks}
-            except FileNotFoundError:
-                pass
-            except (ValueError, KeyError, TypeError, RecursionError, OSError) as error:
-                contents.foreign[path] = f"not a plan: {type(error).__name__}: {error}"
         for path in _files(self._records):
             try:
                 contents.records[path.stem] = _read_record(path)
@@ -66,6 +69,21 @@ class Store:
                 pass
             except (ForeignRecordError, OSError) as error:
                 contents.foreign[path] = str(error)
+        shown: dict[tuple[str, str, str, int], Task] = {}
+        for path in sorted(_files(self._plans), key=_age):
+            try:
+                tasks = [Task.from_dict(each) for each in json.loads(path.read_text(encoding="utf-8"))["tasks"]]
+                contents.planned |= {task.key: task for task in tasks}
+            except FileNotFoundError:
+                continue
+            except (ValueError, KeyError, TypeError, RecursionError, OSError) as error:
+                contents.foreign[path] = f"not a plan: {type(error).__name__}: {error}"
+                continue
+            for task in tasks:  # a task that was planned anew, with other parameters, takes the place of one that failed
+                before = shown.get(_shown_as(task), task)
+                if before != task and not contents.is_good(before):
+                    del contents.planned[before.key]
+                shown[_shown_as(task)] = task
         return contents
 
     def has(self, task: Task, *, good: bool = False) -> bool:
@@ -103,24 +121,32 @@ class Store:
 
 
 def outcomes_in(folder: str | Path) -> list[Outcome]:
-    """The numbers of every good record of what was planned in a benchmark folder."""
-    contents = Store(folder).read()
-    _refuse_mixtures(Path(folder), contents.planned.values())
-    found = [contents.records[key] for key in contents.planned if key in contents.records]
-    return [outcome for record in found for outcome in record.outcomes()]
+    """The numbers of all records of what was planned in a benchmark folder."""
+    return Store(folder).read().outcomes()
 
 
-def _refuse_mixtures(folder: Path, tasks: Iterable[Task]) -> None:
+def _shown_as(task: Task) -> tuple[str, str, str, int]:
+    return task.dataset, task.setting, task.method, task.seed
+
+
+def _refuse_mixtures(tasks: Iterable[Task]) -> None:
     """Two tasks that tables and figures would show as one may not share a folder."""
     shown: dict[tuple[str, str, str, int], Task] = {}
     for task in tasks:
-        other = shown.setdefault((task.dataset, task.setting, task.method, task.seed), task)
+        other = shown.setdefault(_shown_as(task), task)
         if other != task:
             raise ValueError(
-                f"{folder} would mix two tasks that are both shown as {task.method} on {task.dataset}, {task.setting}, seed "
+                f"the folder would mix two tasks that are both shown as {task.method} on {task.dataset}, {task.setting}, seed "
                 f"{task.seed}, with parameters {dict(other.parameters)} and {dict(task.parameters)}, test fractions "
                 f"{other.test_fraction} and {task.test_fraction}; give each suite a folder of its own, or methods other names"
             )
+
+
+def _age(path: Path) -> float:
+    try:
+        return path.stat().st_mtime
+    except OSError:
+        return 0.0
 
 
 def _files(folder: Path) -> list[Path]:

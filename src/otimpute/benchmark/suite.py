@@ -14,6 +14,7 @@ from ..datasets import list_datasets
 from ..registry import make_imputer, make_mechanism
 from .task import Task, canonical, setting_name
 
+_METHODS = "{mean: , near: {imputer: knn, n_neighbors: 3}}"
 _FIELDS = {"description", "datasets", "settings", "methods", "seeds", "test_fraction"}
 
 
@@ -131,7 +132,7 @@ def _suite(name: str, content: Any) -> Suite:
         str(content.get("description", "")).strip(),
         tuple(check_choice("data set", each, list_datasets()) for each in _several("datasets", datasets)),
         tuple(_setting(each) for each in _several("settings", content["settings"])),
-        tuple(_method(label, each) for label, each in _entries("methods", content["methods"]).items()),
+        tuple(_method(label, each) for label, each in _entries("methods", content["methods"], _METHODS).items()),
         tuple(check_count("a seed", seed, at_least=0) for seed in _several("seeds", seeds)),
         check_real("test_fraction", content.get("test_fraction", 0.0), at_least=0, below=1),
     )
@@ -151,15 +152,15 @@ def _several(what: str, value: Any) -> list[Any]:
     return value
 
 
-def _entries(what: str, value: Any) -> dict[str, Any]:
+def _entries(what: str, value: Any, example: str) -> dict[str, Any]:
     if not isinstance(value, dict) or not value or not all(isinstance(name, str) for name in value):
-        raise ValueError(f"{what} must be entries with names, such as {{name: value}}, got {value!r}")
+        raise ValueError(f"{what} must be entries with names, such as {example}, got {value!r}")
     canonical(value)  # refuses what no record could keep, such as dates and NaN
     return dict(value)
 
 
 def _setting(content: Any) -> Setting:
-    options = _entries("a setting", content)
+    options = _entries("a setting", content, "{mechanism: mcar, rate: 0.3}")
     if not {"mechanism", "rate"} <= set(options):
         raise ValueError(f"a setting needs a mechanism and a rate, got {content}")
     mechanism, rate = options.pop("mechanism"), check_real("rate", options.pop("rate"), at_least=0, below=1)
@@ -168,9 +169,9 @@ def _setting(content: Any) -> Setting:
 
 
 def _method(label: str, content: Any) -> Method:
-    parameters = {} if content is None else _entries(f"method {label!r}", content)
+    parameters = {} if content is None else _entries(f"method {label!r}", content, "{imputer: knn, n_neighbors: 3}")
     method = Method(label, parameters.pop("imputer", label), parameters)
-    make_imputer(method.imputer, method.parameters)
+    make_imputer(method.imputer, method.parameters)._check_parameters()  # wrong values must not wait for it either
     return method
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import shutil
+import sys
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator
@@ -12,7 +14,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 if TYPE_CHECKING:
-    from ..benchmark import Record, RunProgress, RunReport
+    from ..benchmark import Outcome, Record, RunProgress, RunReport
 
 app = typer.Typer(no_args_is_help=True, help="Compare methods on data whose truth is known; rerun the paper's experiments.")
 
@@ -51,15 +53,15 @@ def run(
     part = load_suite(suite).only(
         datasets=_names(datasets), settings=_names(settings), methods=_names(methods), seeds=_seeds(seeds)
     )
-    with _progress(part.name) as show:
-        try:
+    try:
+        with _progress(part.name) as show:
             report = run_suite(
                 part, out, jobs=jobs, shard=_shard(shard), data_home=data, max_seconds=max_seconds,
                 retry_failed=retry_failed, on_progress=show,
             )  # fmt: skip
-        except KeyboardInterrupt:
-            typer.echo(f"stopped; every finished task is kept in {out}: the same command goes on from here", err=True)
-            raise typer.Exit(130) from None
+    except KeyboardInterrupt:
+        typer.echo(f"stopped; every finished task is kept in {out}: the same command goes on from here", err=True)
+        raise typer.Exit(130) from None
     _tell(report, out)
 
 
@@ -91,6 +93,10 @@ def status(folder: Folder) -> None:
         if record.status != "ok" or record.flags:
             what = record.error.strip().splitlines()[-1].strip() if record.error else "; ".join(record.flags)
             console.print(f"{record.status}: {_name(record)}: {what}", markup=False, soft_wrap=True)
+    missing = Counter(task.dataset for key, task in contents.planned.items() if key not in contents.records)
+    if missing:
+        listed = ", ".join(f"{dataset} ({n})" for dataset, n in missing.items())
+        console.print(f"missing, by data set: {listed}", markup=False, soft_wrap=True)
     for path, reason in contents.foreign.items():
         console.print(f"not trusted, so not used: {path.name}: {reason}", markup=False, soft_wrap=True)
     versions = sorted({record.versions.get("otimpute", "unknown") for record in contents.records.values()})
@@ -107,12 +113,16 @@ def table(
 ) -> None:
     """Scores as a table, data sets by methods, a setting at a time."""
     from .._checks import check_choice
-    from ..benchmark import SCORES, outcomes_in, render_table
+    from ..benchmark import SCORES, render_table
 
     check_choice("--score", score, [*SCORES, "seconds", "added_mib"])
     check_choice("--part", part, ["train", "test"])
     check_choice("--format", format, ["text", "markdown", "csv"])
-    typer.echo(render_table(outcomes_in(folder), score, part, format).rstrip("\n"))
+    outcomes = _outcomes(folder)
+    text = render_table(outcomes, score, part, format)
+    if format == "text" and sys.stdout.isatty() and _width(text) > shutil.get_terminal_size().columns:
+        text = render_table(outcomes, score, part, format, spread=False)
+    typer.echo(text.rstrip("\n"))
 
 
 @app.command()
@@ -121,10 +131,31 @@ def figures(
     out: Annotated[Path | None, typer.Option(metavar="DIR", help="Where to put them.", show_default="DIR/figures")] = None,
 ) -> None:
     """Draw what the results allow: bars, ranks, wins, run times, time against accuracy (SVG and PNG)."""
-    from ..benchmark import draw_figures, outcomes_in
+    from ..benchmark import draw_figures
 
-    for path in draw_figures(outcomes_in(folder), out or folder / "figures"):
+    outcomes = _outcomes(folder)
+    typer.echo("drawing ...", err=True)
+    for path in draw_figures(outcomes, out or folder / "figures"):
         typer.echo(path)
+
+
+def _outcomes(folder: Path) -> list[Outcome]:
+    """What a folder holds; says so if that is not all."""
+    from ..benchmark import Store
+
+    contents = Store(folder).read()
+    n_missing = len(set(contents.planned) - set(contents.records))
+    if n_missing:
+        typer.echo(f"unfinished: {n_missing} of {_count(len(contents.planned), 'task')} not done yet", err=True)
+    return contents.outcomes()
+
+
+def _width(text: str) -> int:
+    return max(map(len, text.splitlines()))
+
+
+def _count(n: int, noun: str) -> str:
+    return f"{n} {noun}{'s' * (n != 1)}"
 
 
 def _name(record: Record) -> str:
@@ -193,16 +224,16 @@ def _lines(write: Callable[[str], None]) -> Callable[[RunProgress], None]:
 
     def show(now: RunProgress) -> None:
         nonlocal last
-        if (now.n_done and now.n_done == now.n_tasks) or time.monotonic() - last >= _SECONDS_BETWEEN_LINES:
+        if (now.record and now.n_done == now.n_tasks) or time.monotonic() - last >= _SECONDS_BETWEEN_LINES:
             last = time.monotonic()
-            write(f"{now.n_done} of {now.n_tasks} tasks {_note(now)}")
+            write(f"{now.n_done} of {_count(now.n_tasks, 'task')} {_note(now)}")
 
     return show
 
 
 def _note(now: RunProgress) -> str:
-    if now.fetching:
-        return f"looking for {now.fetching}"
+    if now.activity:
+        return now.activity
     left = "" if now.seconds_left is None else f"about {_duration(now.seconds_left)} left"
     latest = f"; {now.record.task.method} on {now.record.task.dataset}: {now.record.status}" if now.record else ""
     return left + latest
@@ -219,17 +250,17 @@ def _tell(report: RunReport, out: Path) -> None:
     """Say what was done; end with 1 if something is not as it should be."""
     bad = [record for record in report.done if record.status != "ok"] + report.failed_before
     flagged = [record for record in report.done if record.flags and record.status == "ok"]
-    before = f"{report.n_already_done} were done before"
-    typer.echo(f"{len(report.done)} tasks done, {before}, of {report.n_tasks}; records in {out}")
+    done = _count(len(report.done), "task")
+    typer.echo(f"{done} done, {report.n_already_done} before, of {report.n_tasks}; records in {out}")
     for path, reason in report.foreign.items():
         typer.echo(f"not trusted, so not used: {path.name}: {reason}")
     if report.n_elsewhere:
-        typer.echo(f"{report.n_elsewhere} tasks were done, or are being done, by another process")
+        typer.echo(f"{_count(report.n_elsewhere, 'task')} done, or being done, by another process")
     for record in flagged:
         typer.echo(f"suspicious: {_name(record)}: {'; '.join(record.flags)}")
     if bad:
         again = ", or --retry-failed" if report.failed_before else ""
-        typer.echo(f"{len(bad)} tasks failed; see: otimpute benchmark status {out}{again}")
+        typer.echo(f"{_count(len(bad), 'task')} failed; see: otimpute benchmark status {out}{again}")
     for reason in report.unavailable.values():
         typer.echo(reason)
     if bad or report.unavailable:

@@ -39,7 +39,7 @@ def unavailable(card: Card, reason: str) -> DatasetUnavailableError:
     return DatasetUnavailableError(
         f"the data set {card.name!r} is not on this machine and {reason}"
         f"To get it by hand, see {card.source}, and save {card.name}.csv into {cache_folder()}, "
-        f"or into a folder named by data_home or the environment variable {VARIABLE}. "
+        f"or into a folder named by data_home (--data on the command line) or the environment variable {VARIABLE}. "
         f"Its header must be {','.join(card.columns)}"
     )
 

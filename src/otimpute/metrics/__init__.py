@@ -1,4 +1,12 @@
-"""How good an imputation is, given the truth."""
+"""How good an imputation is, given the truth: ``(X_true, X_imputed, missing)`` to a number, lower is better.
+
+Exact transport refuses more than ``MOST_ROWS`` incomplete rows unless told otherwise.
+
+>>> from otimpute.metrics import mae, rmse
+>>> tables = [[0.0, 0.0]], [[3.0, 4.0]], [[True, True]]
+>>> mae(*tables), round(rmse(*tables), 3)
+(3.5, 3.536)
+"""
 
 from .distributional import MOST_ROWS, energy_distance, marginal_wasserstein1, sliced_wasserstein2, wasserstein2
 from .pointwise import mae, rmse

@@ -1,4 +1,12 @@
-"""Hide values of complete tables in known ways, to see how well they can be recovered."""
+"""Ways to lose values: hide some of a complete table and see who finds them.
+
+>>> import numpy as np
+>>> from otimpute.missingness import LogisticMNAR, hide
+>>> X = np.random.default_rng(0).normal(size=(1000, 4))
+>>> X_incomplete, missing = hide(X, LogisticMNAR(0.3), rng=0)
+>>> bool(np.isnan(X_incomplete[missing]).all()), round(float(missing.mean()), 1)
+(True, 0.3)
+"""
 
 from .logistic import LogisticMAR, LogisticMNAR, LogisticSelfMNAR
 from .mcar import MCAR

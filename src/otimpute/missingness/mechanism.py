@@ -21,7 +21,10 @@ from ..table import Table, as_frame, read_array, read_frame
 
 @dataclass(frozen=True)
 class Mechanism(ABC):
-    """Base of all mechanisms; a new one only says with which probability each entry is hidden."""
+    """Base of all mechanisms: tables, checks and drawing.
+
+    A new one is a frozen dataclass whose ``_probabilities(X, rng)`` says how likely each entry of a complete table is hidden.
+    """
 
     rate: float
 

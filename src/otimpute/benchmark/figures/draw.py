@@ -32,8 +32,8 @@ def draw_figures(
     """Draw every figure that the outcomes allow, and return the files.
 
     Bars of every setting, bars of fitted and new rows where new rows were imputed, run times, time against accuracy and,
-    for each score on which methods can be compared, average ranks and the matrix of wins. The same outcomes give the same
-    SVG files, byte for byte.
+    for each score on which methods can be compared, average ranks and the matrix of wins (of new rows in files of their
+    own). The same outcomes give the same SVG files, byte for byte.
 
     >>> from tempfile import TemporaryDirectory
     >>> outcomes = [Outcome("iris", "mcar-30", "mean", 0, "train", {"rmse": 1.0}, 0.1, 5.0, 150, 4)]
@@ -63,7 +63,8 @@ def _figures(outcomes: Sequence[Outcome]) -> Iterator[tuple[str, Callable[[], Fi
     yield "run-times", partial(draw_run_times, outcomes)
     if any(shared_blocks(scores_by_seed(outcomes, score, "train")).keys for score in TRADE_SCORES):
         yield "time-accuracy", partial(draw_time_accuracy, outcomes)
-    for score in _COMPARED:
-        if len(average_ranks(outcomes, score).methods) > 1:
-            yield f"ranks-{score}", partial(draw_ranks, outcomes, score)
-            yield f"wins-{score}", partial(draw_wins, outcomes, score)
+    for part, suffix in (("train", ""), ("test", "-new-rows")):
+        for score in _COMPARED:
+            if len(average_ranks(outcomes, score, part).methods) > 1:
+                yield f"ranks-{score}{suffix}", partial(draw_ranks, outcomes, score, part)
+                yield f"wins-{score}{suffix}", partial(draw_wins, outcomes, score, part)

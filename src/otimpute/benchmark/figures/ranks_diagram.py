@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from ..outcome import Outcome
-from ..summary.names import method_label, score_label, setting_label, sort_settings
+from ..summary.names import method_label, on_part, score_label, setting_label, sort_settings
 from ..summary.ranks import Ranks, average_ranks
 from .style import (
     FAINT,
@@ -45,7 +45,8 @@ def draw_ranks(outcomes: Sequence[Outcome], score: str, part: str = "train") -> 
         panels = [overall, *each.values()]
         lines = [_height(overall), *(max(map(_height, panels[i : i + n_columns])) for i in range(1, len(panels), n_columns))]
         figure = new_figure(12.5 if n_columns == 2 else 7.5, 1.4 + sum(0.35 + _INCHES_PER_LINE * line for line in lines))
-        figure.suptitle(plain(f"Average rank by {score_label(score)} (1 is best)"))
+        rows = on_part(part, (o.part for o in outcomes))
+        figure.suptitle(plain(f"Average rank by {score_label(score)}{rows} (1 is best)"))
         grid = figure.add_gridspec(len(lines), n_columns, height_ratios=lines)
         title = "All settings" if len(settings) > 1 else setting_label(settings[0])
         _draw_line(figure.add_subplot(grid[0, :]), overall, title, styles, 9.5)
@@ -59,9 +60,12 @@ def draw_ranks(outcomes: Sequence[Outcome], score: str, part: str = "train") -> 
 def _caption(ranks: Ranks) -> str:
     text = (
         f"{ranks.n_datasets} data sets, {ranks.n_blocks} pairs of data set and setting. Ranks are averaged over the settings "
-        "of a data set, then over data sets. Bars join neighbours that cannot be told apart: pairwise Wilcoxon signed-rank "
-        "tests over data sets, Holm, 5 %."
+        "of a data set, then over data sets. "
     )
+    if ranks.testable:
+        text += "Bars join neighbours that cannot be told apart: pairwise Wilcoxon signed-rank tests over data sets, Holm, 5 %."
+    else:
+        text += "Too few data sets to test whether methods differ."
     if ranks.undecided:
         pairs = [f"{method_label(one)} and {method_label(other)}" for one, other in ranks.undecided]
         text += f" Over all settings not told apart either, though no bar joins them: {', '.join(pairs)}."

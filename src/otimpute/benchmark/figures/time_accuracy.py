@@ -4,21 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from ..._optional import require
 from ..outcome import Outcome
 from ..summary.blocks import relative_scores, shared_blocks
 from ..summary.cells import scores_by_seed
-from ..summary.names import method_label, score_label
-from .label_places import place_labels
+from ..summary.names import method_label, on_part, score_label
 from .style import (
     FAINT,
     MethodStyle,
     add_caption,
-    bold_if_ours,
     house_style,
     marker_look,
     method_styles,
@@ -54,16 +53,17 @@ def draw_time_accuracy(outcomes: Sequence[Outcome]) -> Figure:
     if not trades:
         raise ValueError(f"methods share no data set and setting on which they have one of {', '.join(TRADE_SCORES)}")
     styles = method_styles(o.method for o in outcomes)
+    lines = require("matplotlib.lines", "drawing figures", "bench")
     with house_style():
-        figure = new_figure(5.6 * len(trades), 4.9)
-        figure.suptitle("Accuracy and what it costs")
+        figure = new_figure(2.4 + 4.6 * len(trades), 4.6)
+        figure.suptitle(f"Accuracy and what it costs{on_part('train', (o.part for o in outcomes))}")
         columns = figure.subplots(1, len(trades), squeeze=False)[0]
         for axes, trade in zip(columns, trades, strict=True):
             _draw_panel(axes, trade, styles)
+        shown = [method for method in styles if any(method in trade.methods for trade in trades)]
+        handles = [lines.Line2D([], [], linestyle="", label=plain(method_label(m)), **_look(styles[m])) for m in shown]
+        figure.legend(handles=handles, loc="outside right center")
         add_caption(figure, _caption(trades))
-        figure.draw_without_rendering()  # only now are the places of the points known
-        for axes, trade in zip(columns, trades, strict=True):
-            _label_points(axes, trade)
     return figure
 
 
@@ -96,17 +96,19 @@ def _draw_panel(axes: Axes, trade: _Trade, styles: dict[str, MethodStyle]) -> No
     front = pareto_front(trade.seconds, trade.errors)
     axes.step(trade.seconds[front], trade.errors[front], where="post", color=FAINT, linewidth=1, linestyle="--", zorder=1)
     for method, x, y in zip(trade.methods, trade.seconds, trade.errors, strict=True):
-        axes.plot(x, y, **(marker_look(styles[method]) | {"markersize": 14 if styles[method].marker == "*" else 9}))
+        axes.plot(x, y, **_look(styles[method]))
     axes.set_xscale("log")
-    low, high = np.log10([trade.seconds.min(), trade.seconds.max()])
-    span = max(high - low, 0.5)
-    axes.set_xlim(10 ** (low - 0.2 * span), 10 ** (high + 0.3 * span))  # room for the names, most on their usual side
+    axes.margins(x=0.12)
     show_seconds(axes.xaxis, axes.get_xlim())
     axes.margins(y=0.12)
     axes.grid()
     axes.set_title(plain(score_label(trade.score)), fontweight="bold")
     axes.set_xlabel("seconds to fit")
     axes.set_ylabel("error relative to the column mean" if trade.reference == "mean" else "error relative to the best method")
+
+
+def _look(style: MethodStyle) -> dict[str, Any]:
+    return marker_look(style) | {"markersize": 14 if style.marker == "*" else 9}
 
 
 def _caption(trades: Sequence[_Trade]) -> str:
@@ -116,28 +118,3 @@ def _caption(trades: Sequence[_Trade]) -> str:
     )
     left_out = {method_label(method): None for trade in trades for method in trade.left_out}
     return text + (f" Not shown, run on too few of them: {', '.join(left_out)}." if left_out else "")
-
-
-def _label_points(axes: Axes, trade: _Trade) -> None:
-    pixels = axes.figure.dpi / 72  # in a point
-    places = axes.transData.transform(np.column_stack([trade.seconds, trade.errors]))
-    texts = [
-        axes.annotate(plain(method_label(method)).replace(" (", "\n("), (x, y), (0, 0), textcoords="offset points", va="bottom")
-        for method, x, y in zip(trade.methods, trade.seconds, trade.errors, strict=True)
-    ]
-    for text, method in zip(texts, trade.methods, strict=True):
-        text.set_fontweight(bold_if_ours(method))
-    steps = places[pareto_front(trade.seconds, trade.errors)]
-    flat = np.column_stack([steps[:-1], steps[1:, 0], steps[:-1, 1]])
-    steep = np.column_stack([steps[1:], steps[1:, 0], steps[:-1, 1]])
-    lines = np.concatenate([flat, steep]) + pixels * np.array([-3, -3, 3, 3])
-    markers = np.hstack([places - 6 * pixels, places + 6 * pixels])
-    corners = place_labels(
-        places,
-        [text.get_window_extent().size for text in texts],
-        bounds=axes.get_window_extent().extents,
-        obstacles=np.concatenate([lines, markers]),
-        gap=7 * pixels,
-    )
-    for text, corner, place in zip(texts, corners, places, strict=True):
-        text.xyann = tuple((corner - place) / pixels)

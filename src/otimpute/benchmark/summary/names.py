@@ -13,6 +13,7 @@ _METHODS = {
     "softimpute": "softimpute",
     "gaussian_em": "Gaussian EM",
     "missforest": "missForest",
+    "missforest_small": "missForest (10 trees)",
     "miwae": "MIWAE",
     "gain": "GAIN",
     "vaeac": "VAEAC",
@@ -36,6 +37,7 @@ _SCORES = {
     "seconds": "seconds",
     "added_mib": "memory added (MiB)",
 }
+_PARTS = {"train": "rows of the fit", "test": "new rows"}
 # Words that can go from the long names of the UCI sets without making two of them alike.
 _SPARE_WORDS = {"bench", "biodegradation", "connectionist", "diagnostic", "hydrodynamics", "model", "noise", "self"}
 _LONGEST = 24
@@ -125,3 +127,12 @@ def _cut(label: str) -> str:
 
 def _spoken(name: str) -> str:
     return name.replace("_", " ").strip() or name
+
+
+def on_part(part: str, parts: Iterable[str]) -> str:
+    """Words for a title that say which rows are meant, where there are several ``parts`` to mean.
+
+    >>> on_part("test", ["train", "test"]), on_part("train", ["train"])
+    (', new rows', '')
+    """
+    return f", {_PARTS.get(part, part)}" if len(set(parts)) > 1 else ""

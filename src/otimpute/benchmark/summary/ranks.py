@@ -25,6 +25,7 @@ class Ranks:
     methods: tuple[str, ...]
     ranks: tuple[float, ...]
     friedman_p: float  # NaN with fewer than three methods or two data sets
+    testable: bool  # whether there are enough data sets for any pair to differ significantly
     pairwise_p: Mapping[tuple[str, str], float]  # Wilcoxon, adjusted by Holm; keys (better rank, worse rank)
     cliques: tuple[tuple[str, ...], ...]  # runs of neighbours none of which differ significantly
     undecided: tuple[tuple[str, str], ...]  # other pairs that do not differ significantly, though no run holds both
@@ -83,16 +84,18 @@ def average_ranks(
     pairs = list(combinations(order, 2))
     raw = [_pair_p(blocks, by_dataset, i, j) for i, j in pairs]
     pairwise = {(blocks.methods[i], blocks.methods[j]): p for (i, j), p in zip(pairs, holm(raw), strict=True)}
+    testable = len(pairs) * 2 * 0.5 ** len(by_dataset) <= alpha  # Wilcoxon's smallest p, by Holm's largest factor
     different = {pair for pair, p in pairwise.items() if p <= alpha}
-    cliques = find_cliques(ordered, different)
+    cliques = find_cliques(ordered, different) if testable else ()
     joined = {pair for clique in cliques for pair in combinations(clique, 2)}
     return Ranks(
         methods=ordered,
         ranks=tuple(float(average[i]) for i in order),
         friedman_p=_friedman_p(ranks_by_dataset),
         pairwise_p=pairwise,
+        testable=testable,
         cliques=cliques,
-        undecided=tuple(pair for pair in pairwise if pair not in different and pair not in joined),
+        undecided=tuple(pair for pair in pairwise if testable and pair not in different and pair not in joined),
         left_out=blocks.left_out,
         n_datasets=len(by_dataset),
         n_blocks=len(blocks.keys),

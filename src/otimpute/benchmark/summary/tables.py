@@ -18,7 +18,9 @@ from .cells import Cell, aggregate, scores_by_seed
 from .names import sort_methods, sort_settings
 
 
-def render_table(outcomes: Iterable[Outcome], score: str, part: str = "train", fmt: str = "text") -> str:
+def render_table(
+    outcomes: Iterable[Outcome], score: str, part: str = "train", fmt: str = "text", *, spread: bool = True
+) -> str:
     """Mean ± standard deviation over seeds of one score; in each row the lowest is marked.
 
     Parameters
@@ -34,6 +36,8 @@ def render_table(outcomes: Iterable[Outcome], score: str, part: str = "train", f
         of the score relative to the column mean (to the best method of each row where the column mean was not run), both
         over the rows that all methods with a number there finished and the seeds they share. A number in brackets: that
         cell has fewer seeds than others in its row. ``"csv"``: one line per cell, in full precision.
+    spread
+        Whether text and Markdown show the standard deviations.
 
     >>> outcomes = [
     ...     Outcome("iris", "mcar-30", method, seed, "train", {"rmse": base + seed / 10}, 1.0, 50.0, 150, 4)
@@ -44,22 +48,33 @@ def render_table(outcomes: Iterable[Outcome], score: str, part: str = "train", f
                                        mean             knn
     iris                      1.050 ± 0.071  0.550 ± 0.071*
     average rank, 1 of 1 set           2.00            1.00
-    relative to mean                  1.000           0.524
+    relative to 'mean'                1.000           0.524
+    <BLANKLINE>
+    * lowest of its row; ± standard deviation over seeds; (n) of fewer seeds than others.
     """
     check_choice("fmt", fmt, ("text", "markdown", "csv"))
     outcomes = list(outcomes)
     cells = aggregate(outcomes, score, part)
     if not cells:
-        raise ValueError(f"no outcome of part {part!r} has a finite score {score!r}; run the benchmark with that score first")
+        parts = sorted({each.part for each in outcomes})
+        raise ValueError(
+            "no task has finished yet"
+            if not parts
+            else f"no row was kept for the test; pass part {', '.join(map(repr, parts))}, or run a suite with a test_fraction"
+            if part not in parts
+            else f"no task has a finite {score!r}"
+        )
     if fmt == "csv":
         return _csv(cells, score, part)
     render = _markdown if fmt == "markdown" else _text
     tables = []
     for setting in sort_settings(cell.setting for cell in cells):
         blocks = shared_blocks(scores_by_seed([each for each in outcomes if each.setting == setting], score, part))
-        rows = _rows([cell for cell in cells if cell.setting == setting], blocks)
+        rows = _rows([cell for cell in cells if cell.setting == setting], blocks, spread)
         tables.append(render(f"{score} ({part}), {setting}", rows))
-    return "\n\n".join(tables)
+    lowest = "bold: lowest of its row" if fmt == "markdown" else "* lowest of its row"
+    legend = f"{lowest}; ± standard deviation over seeds; (n) of fewer seeds than others."
+    return "\n\n".join([*tables, legend if spread else f"{lowest}; (n) of fewer seeds than others."])
 
 
 @dataclass(frozen=True)
@@ -71,16 +86,19 @@ class _Entry:
 _ABSENT = _Entry("–")
 
 
-def _rows(cells: Sequence[Cell], blocks: Blocks) -> list[list[_Entry]]:
+def _rows(cells: Sequence[Cell], blocks: Blocks, spread: bool) -> list[list[_Entry]]:
     """The table of one setting: a row of names, a row per data set, and two rows that sum up the sets methods share."""
     methods, datasets = sort_methods(cell.method for cell in cells), sorted({cell.dataset for cell in cells})
     by_place = {(cell.dataset, cell.method): cell for cell in cells}
     rows = [[_Entry(""), *map(_Entry, methods)]]
     for dataset in datasets:
         row = [by_place.get((dataset, method)) for method in methods]
-        lowest = min(cell.mean for cell in row if cell)
+        lowest = min((cell for cell in row if cell), key=lambda cell: cell.mean)
         most = max(cell.n_seeds for cell in row if cell)
-        rows.append([_Entry(dataset), *(_Entry(_number(cell, most), cell.mean == lowest) if cell else _ABSENT for cell in row)])
+        # What is printed alike is marked alike.
+        best = [cell is not None and _mean(cell) == _mean(lowest) for cell in row]
+        shown = [_number(cell, most, spread) if cell else _ABSENT.text for cell in row]
+        rows.append([_Entry(dataset), *map(_Entry, shown, best)])
     if not blocks.keys:
         return rows
     ranks = rankdata(blocks.means, axis=1).mean(axis=0)
@@ -88,18 +106,26 @@ def _rows(cells: Sequence[Cell], blocks: Blocks) -> list[list[_Entry]]:
     n, total = len(blocks.keys), len(datasets)
     for title, values, form in (
         (f"average rank, {n} of {total} set{'s' * (total > 1)}", ranks, "{:.2f}"),
-        (f"relative to {reference}", ratios, "{:.3f}"),
+        (f"relative to {reference!r}" if reference == "mean" else f"relative to the {reference}", ratios, "{:.3f}"),
     ):
         texts = {method: form.format(value) for method, value in zip(blocks.methods, values, strict=True)}
         rows.append([_Entry(title), *(_Entry(texts[method]) if method in texts else _ABSENT for method in methods)])
     return rows
 
 
-def _number(cell: Cell, most_seeds: int) -> str:
-    """Mean ± sd with three decimals, or as many as show three digits of a small mean."""
-    decimals = min(max(3, 2 - math.floor(math.log10(abs(cell.mean)))), 9) if cell.mean else 3
-    spread = f" ± {cell.sd:.{decimals}f}" if cell.n_seeds > 1 else ""
-    return f"{cell.mean:.{decimals}f}{spread}" + (f" ({cell.n_seeds})" if cell.n_seeds < most_seeds else "")
+def _number(cell: Cell, most_seeds: int, spread: bool) -> str:
+    """Mean ± sd, and the number of seeds if others have more."""
+    sd = f" ± {cell.sd:.{_decimals(cell)}f}" if spread and cell.n_seeds > 1 else ""
+    return _mean(cell) + sd + (f" ({cell.n_seeds})" if cell.n_seeds < most_seeds else "")
+
+
+def _mean(cell: Cell) -> str:
+    return f"{cell.mean:.{_decimals(cell)}f}"
+
+
+def _decimals(cell: Cell) -> int:
+    """Three, or as many as show three digits of a small mean."""
+    return min(max(3, 2 - math.floor(math.log10(abs(cell.mean)))), 9) if cell.mean else 3
 
 
 def _text(title: str, rows: Sequence[Sequence[_Entry]]) -> str:
