@@ -101,7 +101,7 @@ def run_suite(
             load_dataset(name, data_home=data_home)
         except DatasetUnavailableError as error:
             report.unavailable[name] = str(error)
-    store.plan(suite.name, everything)
+    store.plan(suite.name, everything, contents)
     waiting = [task for task in tasks if task.key not in kept and task.dataset not in report.unavailable]
     if waiting:
         tell(RunProgress(len(kept), len(tasks), None, None, activity="starting workers (they compile once on a new machine)"))

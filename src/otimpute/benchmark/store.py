@@ -48,11 +48,10 @@ class Store:
         self._plans = self.folder / "plans"
         self._claims = self.folder / "claims"
 
-    def plan(self, suite: str, tasks: Sequence[Task]) -> None:
-        """Remember what was asked for, so that `read` can tell what is still missing."""
-        if self.folder.is_dir():
-            contents = self.read()
-            _refuse_mixtures([task for task in contents.planned.values() if contents.is_good(task)] + list(tasks))
+    def plan(self, suite: str, tasks: Sequence[Task], contents: Contents | None = None) -> None:
+        """Remember what was asked for, so that `read` can tell what is still missing; ``contents`` if they are known."""
+        contents = contents or (self.read() if self.folder.is_dir() else Contents())
+        _refuse_mixtures([task for task in contents.planned.values() if contents.is_good(task)] + list(tasks))
         text = json.dumps({"suite": suite, "tasks": [task.as_dict() for task in tasks]})
         name = hashlib.sha256(canonical(sorted(task.key for task in tasks)).encode()).hexdigest()[:16]
         _write(self._plans / f"{name}.json", text)
@@ -82,7 +81,7 @@ class Store:
             for task in tasks:  # a task that was planned anew, with other parameters, takes the place of one that failed
                 before = shown.get(_shown_as(task), task)
                 if before != task and not contents.is_good(before):
-                    del contents.planned[before.key]
+                    contents.planned.pop(before.key, None)
                 shown[_shown_as(task)] = task
         return contents
 
