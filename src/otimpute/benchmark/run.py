@@ -104,7 +104,7 @@ def run_suite(
     store.plan(suite.name, everything, contents)
     waiting = [task for task in tasks if task.key not in kept and task.dataset not in report.unavailable]
     if waiting:
-        tell(RunProgress(len(kept), len(tasks), None, None, activity="starting workers (they compile once on a new machine)"))
+        tell(RunProgress(len(kept), len(tasks), None, None, activity="starting (compiles once)"))
     estimate = _Estimate(contents.records.values(), waiting, jobs)
     doing = execute(waiting, store, jobs=jobs, data_home=data_home, max_seconds=max_seconds, retry_failed=retry_failed)
     for n_done, (task, record) in enumerate(doing, len(kept) + 1):

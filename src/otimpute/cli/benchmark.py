@@ -205,7 +205,7 @@ def _progress(title: str) -> Iterator[Callable[[RunProgress], None]]:
         return
     with rich.Progress(
         rich.TextColumn("{task.description}", markup=False),
-        rich.BarColumn(),
+        rich.BarColumn(20),
         rich.MofNCompleteColumn(),
         rich.TimeElapsedColumn(),
         rich.TextColumn("{task.fields[note]}", markup=False),
@@ -235,7 +235,7 @@ def _note(now: RunProgress) -> str:
     if now.activity:
         return now.activity
     left = "" if now.seconds_left is None else f"about {_duration(now.seconds_left)} left"
-    latest = f"; {now.record.task.method} on {now.record.task.dataset}: {now.record.status}" if now.record else ""
+    latest = f", {now.record.task.method} {now.record.status}" if now.record else ""  # short: a bar has one line
     return left + latest
 
 
