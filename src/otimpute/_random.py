@@ -30,3 +30,21 @@ def seed_from(random_state: Any) -> int:
 def generator(seed: int, purpose: str) -> np.random.Generator:
     """A generator for one ``purpose`` of a fit, so that adding a draw in one place leaves the others as they were."""
     return np.random.default_rng([seed, *purpose.encode()])
+
+
+def generator_from(rng: Any, purpose: str) -> np.random.Generator:
+    """The generator itself, or one for ``purpose`` from a seed.
+
+    The purpose counts: were data and holes both drawn from ``default_rng(0)``, the data would decide where the holes are.
+
+    >>> generator_from(7, "data").random() == generator_from(7, "holes").random()
+    False
+    """
+    if isinstance(rng, np.random.Generator):
+        return rng
+    accepted = f"rng must be a numpy Generator or a seed, a whole number >= 0, got {rng!r}; without either no draw repeats"
+    if isinstance(rng, bool) or not isinstance(rng, (int, np.integer)):
+        raise TypeError(accepted)
+    if rng < 0:
+        raise ValueError(accepted)
+    return generator(int(rng), purpose)

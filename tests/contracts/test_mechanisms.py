@@ -182,7 +182,9 @@ def test_tables_that_are_not_complete_and_numeric_are_refused(make: Make, X: Any
 
 @pytest.mark.parametrize("rng", [None, True, 1.5, "0", np.random.RandomState(0)])
 def test_without_a_generator_or_seed_nothing_is_drawn(make: Make, rng: Any) -> None:
-    with pytest.raises(TypeError, match=r"rng must be a whole number >= 0, got .*; a numpy Generator will do too"):
+    with pytest.raises(
+        TypeError, match=r"rng must be a numpy Generator or a seed, a whole number >= 0, got .*; without either"
+    ):
         make(0.3).sample(normal(5, 5), rng)
 
 

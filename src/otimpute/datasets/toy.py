@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .._checks import check_choice, check_count
+from .._random import generator_from
 
 Points = NDArray[np.float64]  # [n, 2]
 
@@ -37,11 +38,7 @@ def make_toy(name: str, n: int, rng: np.random.Generator | int) -> Points:
     (500, 2)
     """
     shape, noise = _SHAPES[check_choice("name", name, _SHAPES)]
-    n = check_count("n", n)
-    if not isinstance(rng, np.random.Generator):
-        if isinstance(rng, bool) or not isinstance(rng, int | np.integer) or rng < 0:
-            raise TypeError(f"rng must be a numpy Generator or a seed, a whole number >= 0, got {rng!r}")
-        rng = np.random.default_rng(rng)
+    n, rng = check_count("n", n), generator_from(rng, "toy")
     return shape(n, rng) + noise * rng.standard_normal((n, 2))
 
 

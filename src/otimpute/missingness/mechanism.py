@@ -14,8 +14,8 @@ import narwhals as nw
 import numpy as np
 from numpy.typing import NDArray
 
-from .._checks import check_count, check_real
-from .._random import generator
+from .._checks import check_real
+from .._random import generator_from
 from ..table import Table, as_frame, read_array, read_frame
 
 
@@ -36,7 +36,7 @@ class Mechanism(ABC):
 
         ``rng`` is a NumPy Generator, which is advanced, or a seed.
         """
-        values, rng = np.asarray(_read_complete(X).values, dtype=np.float64), _as_generator(rng)
+        values, rng = np.asarray(_read_complete(X).values, dtype=np.float64), generator_from(rng, "holes")
         probabilities = self._probabilities(values, rng)
         return np.asarray(rng.random(values.shape) < probabilities)
 
@@ -86,14 +86,6 @@ def draw_columns(d: int, fraction: float, rng: np.random.Generator) -> NDArray[n
     """A ``fraction`` of ``d`` columns, rounded down but at least one, in random order."""
     # 0.29 · 100 is 28.999… in floats, and should be 29.
     return rng.choice(d, size=max(1, int(fraction * d + 1e-9)), replace=False)
-
-
-def _as_generator(rng: Any) -> np.random.Generator:
-    if isinstance(rng, np.random.Generator):
-        return rng
-    advice = "a numpy Generator will do too, but without either the same holes could not be drawn again"
-    # Were the holes drawn by default_rng(seed), data drawn from the same seed would decide where they are.
-    return generator(check_count("rng", rng, at_least=0, advice=advice), "holes")
 
 
 def _read_complete(X: Any) -> Table:
