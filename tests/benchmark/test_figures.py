@@ -75,6 +75,17 @@ def test_every_figure_the_outcomes_allow_is_drawn(tmp_path: Path, monkeypatch: p
     ]
 
 
+def test_failures_neither_shrink_a_data_set_nor_break_a_figure(tmp_path: Path) -> None:
+    nan = float("nan")
+    failed = Outcome("iris", "mcar-30", "ice", 0, "train", {"rmse": nan}, nan, nan, 0, 0)
+    good = draws(["iris"], ["mcar-30"])
+    labels = [text.get_text() for text in draw_run_times([*good, failed]).axes[0].get_xticklabels()]
+    assert labels == [text.get_text() for text in draw_run_times(good).axes[0].get_xticklabels()]
+    assert draw_figures([*good, failed], tmp_path, ["svg"])
+    with pytest.raises(ValueError, match="no task has ended well"):
+        draw_figures([failed], tmp_path)
+
+
 def test_the_same_outcomes_in_any_order_give_the_same_svg(tmp_path: Path) -> None:
     outcomes = with_rmse_only(draws(["iris", "wine"], parts=["train", "test"]))
     first = draw_figures(outcomes, tmp_path / "a", formats=["svg"])

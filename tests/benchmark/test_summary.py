@@ -305,6 +305,14 @@ def test_text_tables_show_gaps_ranks_and_ratios() -> None:
     assert first[6].split()[:4] == ["relative", "to", "'mean'", "1.000"]
 
 
+def test_a_method_that_always_failed_has_an_empty_column() -> None:
+    nan = float("nan")
+    outcomes = [outcome("iris", "mcar-30", "knn", 0, 1.0), outcome("iris", "mcar-30", "ice", 0, nan)]
+    header, row = render_table(outcomes, "rmse").splitlines()[1:3]
+    assert header.split() == ["knn", "ice"]
+    assert row.split() == ["iris", "1.000*", "–"]
+
+
 def test_tables_of_one_method_and_of_methods_without_shared_sets_are_written() -> None:
     assert "1.000*" in render_table([outcome("iris", "mcar-30", "knn", 0, 1.0)], "rmse")
     apart = [outcome("iris", "mcar-30", "knn", 0, 0.001234), outcome("wine", "mcar-30", "ice", 0, 0.0)]

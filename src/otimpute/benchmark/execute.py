@@ -86,13 +86,10 @@ class _Pool:
         return Record(task, "failed", f"the worker died: {last_words}")
 
     def _take(self) -> _Worker:
-        while not self._idle.empty():
-            try:
-                worker = self._idle.get_nowait()
-            except queue.Empty:
-                break
-            if worker.is_alive():
-                return worker
+        with suppress(queue.Empty):
+            while True:
+                if (worker := self._idle.get_nowait()).is_alive():
+                    return worker
         worker = _Worker(self._imputers)
         self._all.append(worker)
         worker.wait_until_ready()

@@ -16,7 +16,7 @@ class Outcome:
     seed: int
     part: str  # "train": rows the method was fitted on; "test": rows it saw only in transform
     scores: Mapping[str, float]  # by metric; absent if it was not computed, NaN if the task failed
-    seconds: float  # fit for "train", transform for "test"
-    added_mib: float  # memory that imputing added to its process
-    n: int
+    seconds: float  # fit for "train", transform for "test"; NaN if the task failed
+    added_mib: float  # memory that imputing added to its process; NaN if the task failed
+    n: int  # 0 if the task failed before its table was read
     d: int

@@ -67,13 +67,13 @@ class Record:
     def outcomes(self) -> Iterator[Outcome]:
         """Its numbers, a part of the table at a time; NaN throughout if it failed, so that no mean passes over it."""
         task = self.task
-        failed = dict.fromkeys(SCORES, math.nan)
-        for part in ["train", "test"] if task.test_fraction else ["train"]:
-            scores = self.scores.get(part, {}) if self.status == "ok" else failed
-            seconds = self.seconds.get("fit" if part == "train" else "transform", math.nan)
-            yield Outcome(
-                task.dataset, task.setting, task.method, task.seed, part, scores, seconds, self.added_mib, self.n, self.d
-            )
+        good = self.status == "ok"
+        for part, clock in (("train", "fit"), ("test", "transform")):
+            if part == "test" and not task.test_fraction:
+                continue
+            scores = self.scores.get(part, {}) if good else dict.fromkeys(SCORES, math.nan)
+            seconds, added_mib = (self.seconds[clock], self.added_mib) if good else (math.nan, math.nan)
+            yield Outcome(task.dataset, task.setting, task.method, task.seed, part, scores, seconds, added_mib, self.n, self.d)
 
 
 def _checksum(content: Mapping[str, Any]) -> str:

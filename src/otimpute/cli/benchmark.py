@@ -89,7 +89,7 @@ def status(folder: Folder) -> None:
     table.add_row("all", *(str(sum(n for (_, each), n in counts.items() if each == column)) for column in columns))
     console = Console()
     console.print(table)
-    for record in contents.records.values():
+    for record in (contents.records[key] for key in contents.planned if key in contents.records):
         if record.status != "ok" or record.flags:
             what = record.error.strip().splitlines()[-1].strip() if record.error else "; ".join(record.flags)
             console.print(f"{record.status}: {_name(record)}: {what}", markup=False, soft_wrap=True)

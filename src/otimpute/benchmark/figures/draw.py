@@ -43,6 +43,8 @@ def draw_figures(
     """
     if not outcomes:
         raise ValueError("outcomes is empty, so there is nothing to draw; run a benchmark task first")
+    if not any(aggregate(outcomes, "seconds", part) for part in ("train", "test")):
+        raise ValueError("no task has ended well, so there is nothing to draw; `otimpute benchmark status` says why")
     folder = Path(folder)
     paths = []
     for name, draw in _figures(outcomes):

@@ -21,7 +21,7 @@ _PARTS = {"train": "seconds to fit", "test": "seconds for new rows"}
 
 def draw_run_times(outcomes: Sequence[Outcome]) -> Figure:
     """Seconds of each method on each data set, mean over seeds and settings; data sets from the smallest to the largest."""
-    size = {o.dataset: (o.n * o.d, o.n, o.d) for o in outcomes}
+    size = {o.dataset: (o.n * o.d, o.n, o.d) for o in outcomes if o.n}
     datasets = sorted(size, key=lambda dataset: (size[dataset], dataset))
     labels = dataset_labels(datasets)
     styles = method_styles(o.method for o in outcomes)

@@ -11,6 +11,8 @@ import numpy as np
 from ..outcome import Outcome
 from .names import sort_methods, sort_settings
 
+ROUNDING = 1e-9  # relative; less is the same number computed in another order
+
 
 @dataclass(frozen=True)
 class Cell:

@@ -13,9 +13,7 @@ from scipy.stats import friedmanchisquare, rankdata, wilcoxon
 from ..._checks import check_real
 from ..outcome import Outcome
 from .blocks import Blocks, shared_blocks
-from .cells import scores_by_seed
-
-_ROUNDING = 1e-9  # relative; less is the same number computed in another order
+from .cells import ROUNDING, scores_by_seed
 
 
 @dataclass(frozen=True)
@@ -143,7 +141,7 @@ def _pair_p(blocks: Blocks, by_dataset: Sequence[NDArray[np.intp]], i: int, j: i
     size = np.abs(a) + np.abs(b)
     difference = np.divide(a - b, size, out=np.zeros_like(a), where=size > 0)
     per_dataset = np.array([difference[rows].mean() for rows in by_dataset])
-    per_dataset[np.abs(per_dataset) < _ROUNDING] = 0
+    per_dataset[np.abs(per_dataset) < ROUNDING] = 0
     signed = rankdata(np.abs(per_dataset)) * np.sign(per_dataset)
     return float(wilcoxon(per_dataset).pvalue) if signed.sum() < 0 else 1.0
 

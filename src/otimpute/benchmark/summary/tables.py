@@ -69,8 +69,10 @@ def render_table(
     render = _markdown if fmt == "markdown" else _text
     tables = []
     for setting in sort_settings(cell.setting for cell in cells):
-        blocks = shared_blocks(scores_by_seed([each for each in outcomes if each.setting == setting], score, part))
-        rows = _rows([cell for cell in cells if cell.setting == setting], blocks, spread)
+        here = [each for each in outcomes if each.setting == setting and each.part == part]
+        methods = sort_methods(each.method for each in here)  # one that always failed has a column too
+        blocks = shared_blocks(scores_by_seed(here, score, part))
+        rows = _rows([cell for cell in cells if cell.setting == setting], methods, blocks, spread)
         tables.append(render(f"{score} ({part}), {setting}", rows))
     lowest = "bold: lowest of its row" if fmt == "markdown" else "* lowest of its row"
     legend = f"{lowest}; ± standard deviation over seeds; (n) of fewer seeds than others."
@@ -86,9 +88,9 @@ class _Entry:
 _ABSENT = _Entry("–")
 
 
-def _rows(cells: Sequence[Cell], blocks: Blocks, spread: bool) -> list[list[_Entry]]:
+def _rows(cells: Sequence[Cell], methods: Sequence[str], blocks: Blocks, spread: bool) -> list[list[_Entry]]:
     """The table of one setting: a row of names, a row per data set, and two rows that sum up the sets methods share."""
-    methods, datasets = sort_methods(cell.method for cell in cells), sorted({cell.dataset for cell in cells})
+    datasets = sorted({cell.dataset for cell in cells})
     by_place = {(cell.dataset, cell.method): cell for cell in cells}
     rows = [[_Entry(""), *map(_Entry, methods)]]
     for dataset in datasets:

@@ -10,10 +10,8 @@ from numpy.typing import NDArray
 from scipy.special import stdtrit
 
 from ..outcome import Outcome
-from .cells import scores_by_seed
+from .cells import ROUNDING, scores_by_seed
 from .names import sort_methods
-
-_ROUNDING = 1e-9  # relative; less is the same number computed in another order
 
 
 @dataclass(frozen=True, eq=False)
@@ -65,4 +63,4 @@ def _compare(one: Mapping[int, float], other: Mapping[int, float]) -> int | None
     a, b = (np.array([scores[seed] for seed in seeds]) for scores in (one, other))
     n, size, mean = len(seeds), np.abs([a, b]).max(), (a - b).mean()
     noise = 0.01 * size if n == 1 else stdtrit(n - 1, 0.975) * (a - b).std(ddof=1) / np.sqrt(n)
-    return 0 if abs(mean) <= max(noise, _ROUNDING * size) else int(np.sign(mean))
+    return 0 if abs(mean) <= max(noise, ROUNDING * size) else int(np.sign(mean))
