@@ -17,6 +17,8 @@ __version__ = "0.1.0"
 
 # Public names are loaded when first used (PEP 562): importing otimpute is instant and loads none of its dependencies.
 _HOME = {
+    "MetaSinkhornImputer": ".imputers",
+    "RoundRobinImputer": ".imputers",
     "SinkhornImputer": ".imputers",
     "sinkhorn_divergence": ".transport",
 }

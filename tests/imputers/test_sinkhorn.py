@@ -287,6 +287,7 @@ def test_the_constructor_takes_keywords_only_and_every_one_is_documented() -> No
 
 def test_an_interrupt_that_comes_before_a_block_was_counted_loses_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     import otimpute.imputers._descent as descent
+    import otimpute.imputers._interrupt as interrupt
 
     _, _, X_incomplete = whitened(load_breast_cancer)
     take = descent._Stepper.take
@@ -300,7 +301,7 @@ def test_an_interrupt_that_comes_before_a_block_was_counted_loses_nothing(monkey
         return found
 
     monkeypatch.setattr(descent._Stepper, "take", interrupted)
-    monkeypatch.setattr(descent, "_interrupts", [])
+    monkeypatch.setattr(interrupt, "_last", [-np.inf])
     imputer = SinkhornImputer(random_state=0, max_steps=100_000, initial="mean", tol=0)
     with pytest.warns(FitStoppedWarning, match="Ctrl-C"):
         imputed = imputer.fit_transform(X_incomplete)

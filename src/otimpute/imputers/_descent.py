@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -17,30 +17,14 @@ from numpy.typing import NDArray
 
 from ..estimator import Callback, FitProgress
 from ..exceptions import DivergedError
-from ._steps import (
-    LAST_STEP,
-    PLACE,
-    Cells,
-    Geometry,
-    Gradients,
-    Plan,
-    Workspace,
-    apply_step,
-    close_window,
-    index_cells,
-    pair_gradient,
-    read_cells,
-    run_steps,
-)
+from ._batches import LAST_STEP, PLACE, Cells, Geometry, Plan, draw_pair, make_gradients, make_workspace, pair_gradient
+from ._interrupt import one_interrupt
+from ._pair_threads import PairThreads
+from ._steps import apply_step, close_window, index_cells, read_cells, run_steps
 
 N_WINDOWS = 20
 _SHORTEST_WINDOW = 50
-_SECOND_INTERRUPT = 2.0  # seconds within which another Ctrl-C is meant for the whole program
 _BLOCK_SECONDS = 0.1  # how long compiled code runs before Python may see Ctrl-C, a callback or the clock
-
-
-# When a fit was last interrupted. One Ctrl-C ends a fit; a second right after it ends the loop the fit is in.
-_interrupts: list[float] = []
 
 
 @dataclass(frozen=True)
@@ -102,70 +86,36 @@ def make_cells(values: NDArray[np.float32], missing: NDArray[np.bool_]) -> Cells
     return Cells(values, rows, np.zeros((len(values), 2), kind), column, np.zeros((n_cells, 2), kind))
 
 
-def make_geometry(metric: NDArray[np.float64], epsilon: float, imputed_weight: float, n_columns: int, width: int) -> Geometry:
-    """The cost for a working copy of ``width`` padded columns; ``metric`` is A, or [0, 0] for the identity."""
-    d = len(metric)
-    padded, precision = (np.zeros((width, width) if d else (0, 0), np.float32) for _ in range(2))
-    padded[:d, :d] = metric
-    precision[:d, :d] = metric @ metric
-    return Geometry(padded, precision, 1 / epsilon, imputed_weight, n_columns)
-
-
-def _make_workspace(batch_size: int, width: int, kind: Any, weighted: bool) -> Workspace:
-    def empty(*shape: int) -> NDArray[np.floating]:
-        return np.zeros(shape, kind)
-
-    m, extra = batch_size, 2 if weighted else 0
-    return Workspace(
-        x=empty(m, width), y=empty(m, width), zx=empty(width, m), zy=empty(width, m),
-        similarity=empty(m, m), plan=empty(m, m), weighted=empty(m, width), projected=empty(m, width),
-        weights=np.full(m, 1 / m, kind), vectors=empty(8, m),
-        importance=empty(extra, m, width), left=empty(extra, m, 3 * width), right=empty(extra, m, 3 * width),
-    )  # fmt: skip
-
-
-def _make_gradients(n_pairs: int, batch_size: int, width: int, kind: Any) -> Gradients:
-    def empty(*shape: int) -> NDArray[np.floating]:
-        return np.zeros((n_pairs, 2, batch_size, *shape), kind)
-
-    rows = np.zeros((n_pairs, 2, batch_size), np.int64)
-    return Gradients(rows, empty(width), empty(), empty(), np.zeros(n_pairs), np.zeros(n_pairs))
-
-
 class _Stepper:
     """Take steps, the pairs of each on as many threads as asked; the result does not depend on how many."""
 
     def __init__(self, cells: Cells, geometry: Geometry, plan: Plan, batch_size: int, n_pairs: int, n_jobs: int):
         self.cells, self.geometry, self.plan = cells, geometry, plan
         width, kind = cells.values.shape[1], cells.values.dtype
-        self.n_threads = min(n_jobs, n_pairs)
-        self.workspaces = [_make_workspace(batch_size, width, kind, geometry.imputed_weight < 1) for _ in range(self.n_threads)]
-        self.found = _make_gradients(n_pairs, batch_size, width, kind)
-        self.pool = ThreadPoolExecutor(self.n_threads - 1) if self.n_threads > 1 else None
+        self.threads = PairThreads(n_pairs, n_jobs)
+        weighted = geometry.imputed_weight < 1
+        self.workspaces = [make_workspace(batch_size, width, kind, weighted) for _ in range(self.threads.n_threads)]
+        self.found = make_gradients(n_pairs, batch_size, width, kind)
 
     def take(self, first: int, rates: NDArray[np.float64], window_start: int) -> tuple[Any, Any]:
         losses, errors = np.empty(len(rates)), np.empty(len(rates))
-        if self.pool is None:
+        if len(self.workspaces) == 1:
             run_steps(
                 self.cells, self.geometry, self.plan, self.workspaces[0], self.found,
                 first, rates, window_start, losses, errors,
             )  # fmt: skip
             return losses, errors
         for k, rate in enumerate(rates):
-            others = [self.pool.submit(self._pairs_of, thread, first + k) for thread in range(1, self.n_threads)]
-            self._pairs_of(0, first + k)
-            for other in others:
-                other.result()
+            self.threads.each_pair(partial(self._pair, first + k))
             losses[k], errors[k] = apply_step(self.cells, self.found, first + k, window_start, rate)
         return losses, errors
 
-    def _pairs_of(self, thread: int, step: int) -> None:
-        for pair in range(thread, len(self.found.rows), self.n_threads):
-            pair_gradient(self.cells, self.geometry, self.plan, self.workspaces[thread], step, pair, self.found)
+    def _pair(self, step: int, thread: int, pair: int) -> None:
+        draw_pair(self.plan, len(self.cells.values), step, pair, self.found.rows)
+        pair_gradient(self.cells, self.geometry, self.plan, self.workspaces[thread], pair, self.found)
 
     def close(self) -> None:
-        if self.pool is not None:
-            self.pool.shutdown()
+        self.threads.close()
 
 
 def descend(
@@ -219,43 +169,41 @@ def descend(
         return movement
 
     try:
-        while step < schedule.n_steps:
-            # A window never straddles the start of the tail, so that the average begins exactly there.
-            edges = [window_start + schedule.window, schedule.n_steps]
-            window_end = min(edge for edge in [*edges, schedule.tail_start] if edge > window_start)
-            count = min(block, window_end - step)
-            clock = time.perf_counter()
-            found = stepper.take(step, schedule.rates(step, count), window_start)
-            step += count
-            elapsed = time.perf_counter() - clock
-            if count == block:
-                block = int(np.clip(block * _BLOCK_SECONDS / max(elapsed, 1e-6), block / 4 + 1, block * 4))
-            losses.append(found[0])
-            errors.append(found[1])
-            if not np.isfinite(found[0]).all():
-                raise _diverged(step)
-            if step == window_end:
-                converged = finish_window() <= schedule.tolerance and can_settle
-            progress = FitProgress(step, schedule.n_steps, time.perf_counter() - begun, history)
-            answers = [callback(progress) for callback in callbacks]  # all are asked, even when the first says stop
-            if converged:
-                reason = "tol"
-                break
-            if any(answers):
-                reason = "callback"
-                break
-            if step < schedule.n_steps and time.perf_counter() >= schedule.deadline:
-                reason = "max_seconds"
-                break
-    except KeyboardInterrupt:
-        if _interrupts and time.perf_counter() - _interrupts[-1] < _SECOND_INTERRUPT:
-            raise
-        _interrupts[:] = [time.perf_counter()]
+        with one_interrupt() as interrupt:
+            while step < schedule.n_steps:
+                # A window never straddles the start of the tail, so that the average begins exactly there.
+                edges = [window_start + schedule.window, schedule.n_steps]
+                window_end = min(edge for edge in [*edges, schedule.tail_start] if edge > window_start)
+                count = min(block, window_end - step)
+                clock = time.perf_counter()
+                found = stepper.take(step, schedule.rates(step, count), window_start)
+                step += count
+                elapsed = time.perf_counter() - clock
+                if count == block:
+                    block = int(np.clip(block * _BLOCK_SECONDS / max(elapsed, 1e-6), block / 4 + 1, block * 4))
+                losses.append(found[0])
+                errors.append(found[1])
+                if not np.isfinite(found[0]).all():
+                    raise _diverged(step)
+                if step == window_end:
+                    converged = finish_window() <= schedule.tolerance and can_settle
+                progress = FitProgress(step, schedule.n_steps, time.perf_counter() - begun, history)
+                answers = [callback(progress) for callback in callbacks]  # all are asked, even when the first says stop
+                if converged:
+                    reason = "tol"
+                    break
+                if any(answers):
+                    reason = "callback"
+                    break
+                if step < schedule.n_steps and time.perf_counter() >= schedule.deadline:
+                    reason = "max_seconds"
+                    break
+    finally:
+        stepper.close()
+    if interrupt.happened:
         reason = "interrupted"
         # The signal may come after a block was computed and before it was counted: the rows know which step was the last.
         step = max(step, int(cells.rows[:-1, LAST_STEP].max()) + 1)
-    finally:
-        stepper.close()
     if step > window_start:
         finish_window()
     if tail_steps:

@@ -41,13 +41,21 @@ def fit_model(
     )
 
 
+def shrunk_covariance(covariance: NDArray[np.float64]) -> NDArray[np.float64]:
+    """A covariance, its correlations a little smaller.
+
+    >>> shrunk_covariance(np.array([[1.0, 0.5], [0.5, 1.0]])).tolist()
+    [[1.0, 0.4], [0.4, 1.0]]
+    """
+    return (1 - _SHRINKAGE) * covariance + _SHRINKAGE * np.diag(np.diag(covariance))
+
+
 def metric_of(covariance: NDArray[np.float64]) -> NDArray[np.float64]:
     """Symmetric A with ``A² = S⁻¹``, S the covariance shrunk towards its diagonal: the cost is then ½‖(x − y)A‖².
 
     >>> metric_of(np.diag([4.0, 1.0])).round(6).tolist()
     [[0.5, 0.0], [0.0, 1.0]]
     """
-    shrunk = (1 - _SHRINKAGE) * covariance + _SHRINKAGE * np.diag(np.diag(covariance))
-    eigenvalues, vectors = np.linalg.eigh(shrunk)
+    eigenvalues, vectors = np.linalg.eigh(shrunk_covariance(covariance))
     metric: NDArray[np.float64] = (vectors / np.sqrt(np.maximum(eigenvalues, 1e-8))) @ vectors.T
     return metric

@@ -2,37 +2,28 @@
 
 from __future__ import annotations
 
-import time
 from functools import cache
 from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
-from .._checks import check_choice, check_count, check_flag, check_real
-from .._random import generator, seed_from
-from .._threads import n_threads, single_blas_thread
-from .._warn import warn_user
-from ..estimator import BaseImputer, check_callbacks, hide_cells, progress_bar, score_cells
-from ..exceptions import FitStoppedWarning, OtimputeWarning
-from ..transport import EPSILON_RULES, epsilon_from_rule
-from ._descent import Outcome, Schedule, descend, empty_history, make_cells, make_geometry
-from ._initial_fill import fill_from_model
-from ._metric import MOST_COLUMNS, fit_model, metric_of
+from .._checks import check_count, check_real
+from .._random import generator
+from .._threads import n_threads
+from ..estimator import check_callbacks, progress_bar, score_cells
+from ._batches import Plan, make_geometry
+from ._descent import Outcome, Schedule, descend, empty_history, make_cells
 from ._new_rows import Reference
 from ._pairs import ALL_ROWS, one_sided_pools
-from ._steps import Plan, write_cells
-from ._working_copy import CHUNK, WorkingColumns
+from ._steps import write_cells
+from ._transport_imputer import N_CROSS_ITERATIONS, N_SELF_ITERATIONS, Prepared, TransportImputer, warn_if_stopped
 
 _FEWEST_STEPS = 1000
-_ROWS_FOR_EPSILON = 2000
-# Inner Sinkhorn iterations from warm-started potentials. More of them does not impute better (docs/studies/defaults.md).
-_N_CROSS_ITERATIONS = 20
-_N_SELF_ITERATIONS = 3
 _VISITS = 100  # how often every row should meet others, at least
 
 
-class SinkhornImputer(BaseImputer):
+class SinkhornImputer(TransportImputer):
     """Impute by optimal transport: batch Sinkhorn imputation (Algorithm 1 of Muzellec et al., ICML 2020).
 
     Every missing value is a free parameter. Two random batches of rows should look like draws from one distribution; their
@@ -223,104 +214,50 @@ class SinkhornImputer(BaseImputer):
         return cls(**{**cls._PAPER, **overrides})
 
     def _check_parameters(self) -> None:
-        if isinstance(self.epsilon, str):
-            check_choice("epsilon", self.epsilon, EPSILON_RULES)
-        else:
-            check_real("epsilon", self.epsilon, above=0, advice='pass "auto" to derive it from the data')
-        for name in ("batch_size", "max_steps"):
-            if getattr(self, name) != "auto":
-                check_count(name, getattr(self, name), advice='pass "auto" to derive it from the table')
-        check_count("n_pairs", self.n_pairs)
+        self._check_shared_parameters()
+        if self.max_steps != "auto":
+            check_count("max_steps", self.max_steps, advice='pass "auto" to derive it from the table')
         check_count("reference_size", self.reference_size)
-        check_real("learning_rate", self.learning_rate, above=0)
-        check_real("step_decay", self.step_decay, above=0, at_most=1)
         check_real("tail_average", self.tail_average, at_least=0, below=1)
-        check_real("noise", self.noise, at_least=0)
-        check_real("tol", self.tol, at_least=0)
-        check_real("validation_fraction", self.validation_fraction, at_least=0, below=1)
         check_real("imputed_weight", self.imputed_weight, above=0, at_most=1)
-        check_choice("metric", self.metric, ["auto", "covariance", "euclidean"])
         if self.metric == "covariance" and self.imputed_weight < 1:
             raise ValueError(
                 "imputed_weight < 1 weighs single columns, which the covariance metric mixes; "
                 'pass metric="euclidean" or imputed_weight=1'
             )
-        if isinstance(self.initial, str):
-            check_choice("initial", self.initial, ["auto", "mean", "em"])
-        check_flag("one_sided", self.one_sided)
-        check_flag("scale", self.scale)
-        if self.max_seconds is not None:
-            check_real("max_seconds", self.max_seconds, above=0, advice="pass None for no limit")
-        if self.n_jobs is not None and self.n_jobs != -1:
-            check_count("n_jobs", self.n_jobs, advice="pass None for one thread, -1 for all cores")
-        check_callbacks(self.callbacks)
 
-    def _fit_cells(self, values: NDArray[np.floating], missing: NDArray[np.bool_]) -> NDArray[np.float64]:
-        deadline = np.inf
-        if self.max_seconds is not None:
-            _compile()  # or the first fit on a machine would spend its time on that
-            deadline = time.perf_counter() + float(self.max_seconds)
-        seed = seed_from(self.random_state)
-        with single_blas_thread():
-            self._columns = WorkingColumns.fit(values, missing, rescale=self.scale)
-            holes = self._columns.holes(missing)
-            work = self._columns.copy_of(values, holes)
-            outcome = self._descend(work, holes, seed, deadline)
-            self._reference = self._build_reference(work, seed)
+    def _train(
+        self, values: NDArray[np.floating], missing: NDArray[np.bool_], seed: int, deadline: float
+    ) -> NDArray[np.float32]:
+        prepared = self._prepare(values, missing, seed, deadline)
+        outcome = self._descend(prepared, seed, deadline)
+        self._reference = self._build_reference(prepared.work, seed)
         self.n_steps_ = outcome.n_steps
         self.stop_reason_ = outcome.stop_reason
         self.converged_ = outcome.converged
         self.history_ = outcome.history
-        if outcome.stop_reason in ("interrupted", "max_seconds"):
-            cause = "Ctrl-C (press it again to stop the program)" if outcome.stop_reason == "interrupted" else "max_seconds"
-            warn_user(
-                f"stopped by {cause} after {outcome.n_steps} steps; the imputer holds what was reached and can be used",
-                FitStoppedWarning,
-            )
-        return self._columns.read_holes(work, missing)
+        warn_if_stopped(outcome.stop_reason, f"{outcome.n_steps} steps")
+        return prepared.work
 
-    def _impute_cells(self, values: NDArray[np.floating], missing: NDArray[np.bool_]) -> NDArray[np.float64]:
-        parts = []
-        for begin in range(0, len(values), CHUNK):
-            chunk = slice(begin, begin + CHUNK)
-            holes = self._columns.holes(missing[chunk])
-            work = self._columns.copy_of(values[chunk], holes)
-            if self._reference is not None:
-                self._reference.impute(work, holes, n_threads(self.n_jobs))
-            parts.append(self._columns.read_holes(work, missing[chunk]))
-        return np.concatenate(parts)
+    def _complete(self, work: NDArray[np.float32], holes: NDArray[np.bool_]) -> None:
+        if self._reference is not None:
+            self._reference.impute(work, holes, n_threads(self.n_jobs))
 
-    def _descend(self, work: NDArray[np.float32], holes: NDArray[np.bool_], seed: int, deadline: float) -> Outcome:
-        """Fill ``work`` in place: hidden cells, model, start, metric, ε, then Algorithm 1."""
+    def _descend(self, prepared: Prepared, seed: int, deadline: float) -> Outcome:
+        """Algorithm 1 on the prepared working copy, in place."""
+        work, hidden, free, truth = prepared.work, prepared.hidden, prepared.free, prepared.truth
         d = len(self._columns)
-        # One-sided batches need complete rows: cells are then hidden in rows that are incomplete anyway.
-        spared = ~holes.any(axis=1, keepdims=True) if self.one_sided else np.zeros((1, 1), dtype=bool)
-        hidden = hide_cells(holes | spared, self.validation_fraction, generator(seed, "validation"))
-        if self.validation_fraction > 0 and not hidden.any():
-            warn_user(
-                f"validation_fraction={self.validation_fraction} hides none of the table's few values; nothing is validated",
-                OtimputeWarning,
-            )
-        truth = work[:, :d][hidden].astype(np.float64)
-        free = holes | hidden if len(truth) else holes
-        work[:, :d][hidden] = 0
-        self._choose_start_and_metric(work, holes, free, seed, deadline)
-        self.epsilon_ = self._choose_epsilon(work[:, :d], seed)
         x_rows, y_rows = one_sided_pools(free) if self.one_sided else (ALL_ROWS, ALL_ROWS)
         self.batch_size_ = self._choose_batch_size(len(work), min(len(x_rows) or len(work), len(y_rows) or len(work)))
-        n_cells = int(free.sum())
-        if n_cells == 0:
+        if not free.any():
             return Outcome(np.empty(0), 0, "nothing missing", True, empty_history(self.validation_fraction > 0))
-        noise = generator(seed, "noise").standard_normal(n_cells, dtype=np.float32)
-        noise *= np.float32(self.noise)
-        work[:, :d][free] += noise
         cells = make_cells(work, free)
         is_hidden = hidden[free]
         with progress_bar("Sinkhorn imputation", self.verbose) as bar:
             outcome = descend(
                 cells,
                 make_geometry(self._metric, self.epsilon_, float(self.imputed_weight), d, work.shape[1]),
-                Plan(seed, x_rows, y_rows, _N_CROSS_ITERATIONS, _N_SELF_ITERATIONS),
+                Plan(seed, x_rows, y_rows, N_CROSS_ITERATIONS, N_SELF_ITERATIONS),
                 self._schedule(len(work), deadline),
                 batch_size=self.batch_size_,
                 n_pairs=self.n_pairs,
@@ -332,44 +269,13 @@ class SinkhornImputer(BaseImputer):
         work[:, :d][hidden] = truth
         return outcome
 
-    def _choose_start_and_metric(
-        self, work: NDArray[np.float32], holes: NDArray[np.bool_], free: NDArray[np.bool_], seed: int, deadline: float
-    ) -> None:
-        """Set ``metric_`` and ``_metric`` (A, or [0, 0] for the identity) and write the start into the holes of ``work``."""
-        d = len(self._columns)
-        self.metric_ = self.metric
-        if self.metric == "auto":
-            self.metric_ = "covariance" if d <= MOST_COLUMNS and self.imputed_weight == 1 else "euclidean"
-        own = None if isinstance(self.initial, str) else self._columns.start_from(self.initial, holes, ~self._empty)
-        wants_model = own is None and (self.initial == "em" or (self.initial == "auto" and self.metric_ == "covariance"))
-        self._metric = np.zeros((0, 0))
-        if d and (self.metric_ == "covariance" or wants_model):
-            model = fit_model(work[:, :d], free, generator(seed, "model"), deadline)
-            if self.metric_ == "covariance":
-                self._metric = metric_of(model.covariance)
-            if wants_model:
-                fill_from_model(work, free, model)
-        if own is not None:
-            work[:, :d][holes] = own[holes]  # hidden cells start at the mean: their own value would be the answer
+    def _spared_from_hiding(self, holes: NDArray[np.bool_]) -> NDArray[np.bool_]:
+        # One-sided batches need complete rows: cells are then hidden in rows that are incomplete anyway.
+        spared = super()._spared_from_hiding(holes)
+        return spared | ~holes.any(axis=1, keepdims=True) if self.one_sided else spared
 
-    def _choose_epsilon(self, table: NDArray[np.float32], seed: int) -> float:
-        if not isinstance(self.epsilon, str):
-            return float(self.epsilon)
-        rng = generator(seed, "epsilon")
-        if len(table) > _ROWS_FOR_EPSILON:
-            table = table[rng.choice(len(table), _ROWS_FOR_EPSILON, replace=False)]
-        points = table.astype(np.float64)
-        return epsilon_from_rule(points @ self._metric if self._metric.size else points, self.epsilon, rng)
-
-    def _choose_batch_size(self, n_rows: int, pool: int) -> int:
-        if self.batch_size == "auto":
-            wanted = 128 if n_rows > 256 else 2 ** max(0, (n_rows // 2).bit_length() - 1)
-            return min(wanted, pool)
-        if int(self.batch_size) > pool:
-            raise ValueError(
-                f'batch_size={self.batch_size} exceeds the {pool} rows it is drawn from; pass "auto" or at most {pool}'
-            )
-        return int(self.batch_size)
+    def _automatic_metric(self) -> str:
+        return super()._automatic_metric() if self.imputed_weight == 1 else "euclidean"
 
     def _schedule(self, n_rows: int, deadline: float = np.inf) -> Schedule:
         if self.max_steps == "auto":
@@ -388,8 +294,7 @@ class SinkhornImputer(BaseImputer):
             rows = np.sort(generator(seed, "reference").choice(len(work), self.reference_size, replace=False))
         return Reference.build(work[rows, :d].astype(np.float64), self._metric, generator(seed, "reference"))
 
-
-@cache
-def _compile() -> None:
-    """Have all machine code ready, by a fit of a table that has a bit of everything."""
-    SinkhornImputer(max_steps=2, random_state=0).fit([[0.0, 1.0], [1.0, np.nan], [2.0, 0.0], [3.0, 2.0]])
+    @staticmethod
+    @cache
+    def _compile() -> None:
+        SinkhornImputer(max_steps=2, random_state=0).fit([[0.0, 1.0], [1.0, np.nan], [2.0, 0.0], [3.0, 2.0]])

@@ -1,0 +1,91 @@
+"""A torch module as the completer of Algorithm 2: what it is shown, and whether it answers as it should."""
+
+from __future__ import annotations
+
+import copy
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ._modules import check_parameters, torch_for
+
+if TYPE_CHECKING:
+    from torch import Tensor
+
+_BLOCK = 16_384  # rows completed at a time
+_WHAT = "completer"
+
+
+class Completer:
+    """A trained copy of a user's module.
+
+    The module sees the columns of the user's table, all of them, so that its sizes are those of the table: columns of the
+    working copy at their places, 0 in columns that do not vary, and columns without values as missing.
+    """
+
+    def __init__(self, module: Any, n_columns: int, places: NDArray[np.int64], empty: NDArray[np.bool_]):
+        check_parameters(module, _WHAT)
+        self.module = copy.deepcopy(module)
+        self.n_columns, self.places, self.empty = n_columns, places, empty
+
+    def __call__(self, rows: NDArray[np.float32], holes: NDArray[np.bool_]) -> tuple[Tensor, Tensor, Tensor]:
+        """What the module makes of rows of the working copy, and what it was shown: completed, values, missing."""
+        torch = torch_for("MetaSinkhornImputer")
+        shown = np.zeros((len(rows), self.n_columns), np.float32)
+        shown[:, self.places] = rows[:, : len(self.places)]
+        where = np.zeros(shown.shape, dtype=bool)
+        where[:, self.places] = holes
+        where[:, self.empty] = True
+        values = torch.from_numpy(shown).to(next(self.module.parameters()).dtype)
+        missing = torch.from_numpy(where)
+        completed = self.module(values, missing)
+        if not isinstance(completed, torch.Tensor) or completed.shape != values.shape:
+            got = tuple(completed.shape) if isinstance(completed, torch.Tensor) else type(completed).__name__
+            raise ValueError(
+                f"{_WHAT}(values, missing) must return completed rows, a tensor of the shape of values {tuple(values.shape)}, "
+                f"got {got}"
+            )
+        return completed, values, missing
+
+    def check(self, rows: NDArray[np.float32], holes: NDArray[np.bool_]) -> None:
+        """Try the module on a few rows, so that mistakes come to light before the training."""
+        torch = torch_for("MetaSinkhornImputer")
+        completed, values, missing = self(rows, holes)
+        if not torch.isfinite(completed).all():
+            raise ValueError(
+                f"{_WHAT}(values, missing) returned NaN or infinity; all inputs are finite, holes hold a first guess"
+            )
+        changed = (completed - values).abs()[~missing]
+        if changed.numel() and float(changed.max()) > 0:
+            raise ValueError(
+                f"{_WHAT}(values, missing) changed observed values, by up to {float(changed.max()):.3g}; "
+                "return torch.where(missing, prediction, values)"
+            )
+        if not completed.requires_grad:
+            raise ValueError(
+                f"what {_WHAT}(values, missing) returned is not differentiable with respect to its parameters; "
+                "compute it from them, without detach(), numpy or no_grad()"
+            )
+
+    def fill(self, rows: NDArray[np.float32], holes: NDArray[np.bool_]) -> None:
+        """Write the module's predictions into the holes of a working copy, a block of rows at a time."""
+        torch = torch_for("MetaSinkhornImputer")
+        self.module.eval()
+        with torch.no_grad():
+            for begin in range(0, len(rows), _BLOCK):
+                block, where = rows[begin : begin + _BLOCK], holes[begin : begin + _BLOCK]
+                block[:, : where.shape[1]][where] = self.predictions(self(block, where)[0])[where]
+        self.module.train()
+
+    def predictions(self, completed: Tensor) -> NDArray[np.float32]:
+        """The columns of the working copy among those of a completed tensor."""
+        table: NDArray[np.float32] = completed.detach().numpy()[:, self.places].astype(np.float32)
+        return table
+
+    def learn(self, completed: Tensor, gradient: NDArray[np.float32]) -> None:
+        """Send the divergence's gradient ``[R, d]`` with respect to the completed rows back to the parameters."""
+        torch = torch_for("MetaSinkhornImputer")
+        full = np.zeros(tuple(completed.shape), np.float32)
+        full[:, self.places] = gradient
+        torch.autograd.backward(completed, torch.from_numpy(full).to(completed.dtype))

@@ -1,0 +1,154 @@
+"""A user's torch modules as models of Algorithm 3, one per column."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .._optional import require
+from ._batches import collect_rows, draw_pair, list_free_rows
+from ._cycles import Trainee, column_gradients
+from ._nets import gather_inputs, write_predictions
+
+if TYPE_CHECKING:
+    from torch import Tensor
+    from torch.nn import Module
+
+    from ._pair_threads import Batches
+
+_BLOCK = 16_384  # rows predicted at a time
+
+
+def torch_for(purpose: str) -> Any:
+    """The package torch, or an error that says how to get it."""
+    return require("torch", purpose, "torch")
+
+
+@contextmanager
+def torch_session(seed: int, wanted: bool = True) -> Iterator[None]:
+    """Torch with this seed and on one thread; its own random state and number of threads come back afterwards."""
+    if not wanted:
+        yield
+        return
+    torch = torch_for("training torch modules")
+    n_threads = torch.get_num_threads()
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(seed)
+        torch.set_num_threads(1)
+        try:
+            yield
+        finally:
+            torch.set_num_threads(n_threads)
+
+
+def check_parameters(module: Any, what: str) -> list[Any]:
+    """The trainable parameters of a module, or an error that says what is wrong with it."""
+    torch = torch_for("training torch modules")
+    if not isinstance(module, torch.nn.Module):
+        raise TypeError(f"{what} must be a torch.nn.Module, got {module!r}")
+    parameters = [parameter for parameter in module.parameters() if parameter.requires_grad]
+    if not parameters:
+        raise ValueError(f"{what} has no trainable parameters, so there is nothing to learn; give it at least one")
+    return parameters
+
+
+class ModuleModels:
+    """One torch module per column, made by the user's factory."""
+
+    def __init__(self, factory: Callable[[int], Any], n_columns: int):
+        self.what = "the module that model(d_in) returns"
+        self.n_columns = n_columns
+        self.modules: list[Module] = [factory(n_columns - 1) for _ in range(n_columns)]
+        for module in self.modules:
+            check_parameters(module, self.what)
+        self._check_output()
+
+    def _check_output(self) -> None:
+        """Try the first module on a few rows, so that mistakes come to light before the training."""
+        torch = torch_for("training torch modules")
+        inputs = np.random.default_rng(0).standard_normal((self.n_columns - 1, 5), dtype=np.float32)
+        predictions = self(inputs, 0)
+        if not predictions.requires_grad:
+            raise ValueError(f"the output of {self.what} is not differentiable; compute it from parameters, without detach()")
+        if not torch.isfinite(predictions).all():
+            raise ValueError(f"{self.what} returns NaN or infinity for standard normal inputs")
+
+    def __call__(self, inputs: NDArray[np.float32], column: int) -> Tensor:
+        """Predictions ``[R]`` from ``inputs [d − 1, R]``."""
+        torch = torch_for("training torch modules")
+        module = self.modules[column]
+        kind = next(module.parameters()).dtype
+        output = module(torch.from_numpy(np.ascontiguousarray(inputs.T)).to(kind))
+        n_rows = inputs.shape[1]
+        if not isinstance(output, torch.Tensor) or tuple(output.shape) not in ((n_rows,), (n_rows, 1)):
+            got = tuple(output.shape) if isinstance(output, torch.Tensor) else type(output).__name__
+            raise ValueError(
+                f"{self.what} must map [rows, d_in] to one number a row, a tensor of shape ({n_rows},) or ({n_rows}, 1) "
+                f"for {n_rows} rows, got {got}"
+            )
+        flat: Tensor = output.reshape(n_rows)
+        return flat
+
+    def predict(self, values: NDArray[np.float32], rows: NDArray[np.int64], column: int) -> NDArray[np.float32]:
+        """Predictions of one column for some rows of a working copy."""
+        torch = torch_for("predicting by torch modules")
+        predictions = np.empty(len(rows), np.float32)
+        module = self.modules[column].eval()
+        with torch.no_grad():
+            for begin in range(0, len(rows), _BLOCK):
+                block = rows[begin : begin + _BLOCK]
+                inputs = np.empty((self.n_columns - 1, len(block)), np.float32)
+                gather_inputs(values, block, column, self.n_columns, inputs)
+                predictions[begin : begin + _BLOCK] = self(inputs, column).numpy()
+        module.train()
+        return predictions
+
+    def state(self) -> Any:
+        """A copy of all parameters."""
+        return copy.deepcopy([module.state_dict() for module in self.modules])
+
+    def restore(self, state: Any) -> None:
+        """Return to a `state`."""
+        for module, one in zip(self.modules, state, strict=True):
+            module.load_state_dict(one)
+
+
+class ModuleTrainer:
+    """Update torch modules: predictions and their parameters' gradients by torch, the divergence's by our kernels."""
+
+    def __init__(self, models: ModuleModels, batches: Batches):
+        torch = torch_for("training torch modules")
+        self.models, self.batches = models, batches
+        self.optimizers = [torch.optim.Adam(check_parameters(module, models.what)) for module in models.modules]
+        self.listed = np.empty(len(batches.cells.values), np.int64)
+
+    def update(self, trainee: Trainee, first: int, count: int, rate: float, l2: float) -> None:
+        """Update one model ``count`` times, with the batches of the steps from ``first`` on."""
+        torch = torch_for("training torch modules")
+        cells, target, models = self.batches.cells, trainee.target, self.models
+        _, found = self.batches.room(trainee.batch_size, 1)
+        optimizer = self.optimizers[target.column]
+        for group in optimizer.param_groups:
+            group["lr"], group["weight_decay"] = rate, l2
+        for step in range(first, first + count):
+            for pair in range(len(found.rows)):
+                draw_pair(trainee.plan, len(cells.values), step, pair, found.rows)
+            n_listed = list_free_rows(cells, found.rows, target.free, step, self.listed)
+            if n_listed == 0:
+                continue
+            rows = self.listed[:n_listed]
+            inputs = np.empty((models.n_columns - 1, n_listed), np.float32)
+            gather_inputs(cells.values, rows, target.column, models.n_columns, inputs)
+            predictions = models(inputs, target.column)
+            write_predictions(cells.values, rows, target, predictions.detach().numpy().astype(np.float32))
+            column_gradients(self.batches, trainee)
+            gradient = np.empty((n_listed, 1), np.float32)
+            collect_rows(cells, found, target.free, gradient)
+            optimizer.zero_grad()
+            torch.autograd.backward(predictions, torch.from_numpy(gradient[:, 0]).to(predictions.dtype))
+            optimizer.step()

@@ -1,0 +1,108 @@
+"""The built-in models of Algorithm 3, linear and MLP: where their parameters start, how they predict."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..gaussian import GaussianModel
+from ._nets import Nets, forward, gather_inputs, n_parameters
+
+# An MLP that starts as a linear model carries the prediction plus this through its ReLU: far below any standardised value.
+_OFFSET = 10.0
+_BLOCK = 4096  # rows predicted at a time
+
+
+def layer_sizes(model: str, n_inputs: int) -> NDArray[np.int64]:
+    """Layers of a built-in model: the paper's MLP is d − 1 → 2 (d − 1) → d − 1 → 1.
+
+    >>> layer_sizes("linear", 4).tolist(), layer_sizes("mlp", 4).tolist()
+    ([4, 1], [4, 8, 4, 1])
+    """
+    hidden = [2 * n_inputs, n_inputs] if model == "mlp" and n_inputs > 0 else []
+    return np.array([n_inputs, *hidden, 1], dtype=np.int64)
+
+
+def random_parameters(sizes: NDArray[np.int64], n_models: int, rng: np.random.Generator) -> NDArray[np.float32]:
+    """Uniform within ± 1/√inputs, layer by layer: what a torch Linear layer starts with."""
+    parameters = np.empty((n_models, n_parameters(sizes)), np.float32)
+    begin = 0
+    for n_in, n_out in pairwise(sizes):
+        count = int((n_in + 1) * n_out)
+        reach = 1 / np.sqrt(max(n_in, 1))
+        parameters[:, begin : begin + count] = rng.uniform(-reach, reach, size=(n_models, count))
+        begin += count
+    return parameters
+
+
+def gaussian_regressions(model: GaussianModel) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Weights ``[d, d − 1]`` and biases ``[d]`` that give each column's conditional mean given all others.
+
+    >>> weights, bias = gaussian_regressions(GaussianModel(np.array([1.0, 2.0]), np.array([[1.0, 0.5], [0.5, 1.0]]), 1, True))
+    >>> weights.ravel().tolist(), bias.tolist()
+    ([0.5, 0.5], [0.0, 1.5])
+    """
+    d = len(model.mean)
+    precision = np.linalg.inv(model.covariance)
+    full = -precision / np.diag(precision)[:, None]
+    bias = -full @ model.mean  # the diagonal of full is −1
+    return full[~np.eye(d, dtype=bool)].reshape(d, d - 1), bias
+
+
+def linear_parameters(
+    sizes: NDArray[np.int64], weights: NDArray[np.float64], bias: NDArray[np.float64], rng: np.random.Generator
+) -> NDArray[np.float32]:
+    """Parameters with which a model of these ``sizes`` predicts ``weights · x + bias``.
+
+    A linear model holds them as they are. In the MLP the first layer splits each input into its positive and negative part,
+    one unit of the second puts the prediction together, and the others, random, wait behind output weights of 0.
+    """
+    if len(sizes) == 2:
+        return np.column_stack([weights, bias]).astype(np.float32)
+    n_models, k = weights.shape
+    parameters = random_parameters(sizes, n_models, rng)
+    ends = np.cumsum((sizes[:-1] + 1) * sizes[1:])
+    first, second, last = np.split(parameters, ends[:-1], axis=1)
+    first[:] = np.concatenate([np.eye(k).ravel(), -np.eye(k).ravel(), np.zeros(2 * k)])
+    second[:, : 2 * k] = np.hstack([weights, -weights])
+    second[:, 2 * k * k] = bias + _OFFSET
+    last[:] = 0
+    last[:, 0] = 1
+    last[:, k] = -_OFFSET
+    return parameters
+
+
+class NetModels:
+    """One built-in network per column."""
+
+    def __init__(self, sizes: NDArray[np.int64], parameters: NDArray[np.float32]):
+        self.sizes, self.parameters = sizes, parameters
+
+    def nets(self) -> Nets:
+        """The networks with a fresh optimizer; training changes their parameters in place."""
+        d = len(self.parameters)
+        moments = np.zeros((2, *self.parameters.shape), self.parameters.dtype)
+        return Nets(self.sizes, self.parameters, moments, np.zeros(d, np.int64))
+
+    def predict(self, values: NDArray[np.float32], rows: NDArray[np.int64], column: int) -> NDArray[np.float32]:
+        """Predictions of one column for some rows of a working copy."""
+        predictions = np.empty(len(rows), np.float32)
+        height, d = int(self.sizes.sum()), int(self.sizes[0]) + 1
+        for begin in range(0, len(rows), _BLOCK):
+            block = rows[begin : begin + _BLOCK]
+            units = np.empty((height, len(block)), np.float32)
+            gather_inputs(values, block, column, d, units)
+            forward(self.sizes, self.parameters[column], units)
+            predictions[begin : begin + _BLOCK] = units[-1]
+        return predictions
+
+    def state(self) -> Any:
+        """A copy of all parameters."""
+        return self.parameters.copy()
+
+    def restore(self, state: Any) -> None:
+        """Return to a `state`."""
+        self.parameters[:] = state

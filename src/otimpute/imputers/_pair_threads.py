@@ -1,0 +1,69 @@
+"""The pairs of a step, shared out among threads: each pair has its own place for its result, so the result is the same."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+import numpy as np
+
+from ._batches import Cells, Geometry, Gradients, Plan, Workspace, draw_pair, make_gradients, make_workspace, pair_gradient
+from ._pairs import ALL_ROWS
+
+_EVALUATION = 10  # fixed pairs on which a loss is reported
+_EVALUATION_STEP = 2**31 - 1  # a number that no step has
+_EVALUATION_ITERATIONS = (200, 50)
+
+
+class PairThreads:
+    """Do something for every pair, on one thread or several."""
+
+    def __init__(self, n_pairs: int, n_jobs: int):
+        self.n_pairs, self.n_threads = n_pairs, min(n_jobs, n_pairs)
+        self._pool = ThreadPoolExecutor(self.n_threads - 1) if self.n_threads > 1 else None
+
+    def each_pair(self, task: Callable[[int, int], Any]) -> None:
+        """Call ``task(thread, pair)`` for every pair."""
+
+        def share(thread: int) -> None:
+            for pair in range(thread, self.n_pairs, self.n_threads):
+                task(thread, pair)
+
+        others = [self._pool.submit(share, thread) for thread in range(1, self.n_threads)] if self._pool else []
+        share(0)
+        for other in others:
+            other.result()
+
+    def close(self) -> None:
+        """End the threads."""
+        if self._pool is not None:
+            self._pool.shutdown()
+
+
+class Batches:
+    """The table under training, its geometry, and room for the pairs of batches drawn from it."""
+
+    def __init__(self, cells: Cells, geometry: Geometry, threads: PairThreads):
+        self.cells, self.geometry, self.threads = cells, geometry, threads
+        self._rooms: dict[tuple[int, int], tuple[list[Workspace], Gradients]] = {}
+
+    def room(self, batch_size: int, n_columns: int) -> tuple[list[Workspace], Gradients]:
+        """Workspaces, one per thread, and gradients in so many columns, for batches of this size."""
+        key = batch_size, n_columns
+        if key not in self._rooms:
+            width, kind = self.cells.values.shape[1], self.cells.values.dtype
+            workspaces = [make_workspace(batch_size, width, kind, False) for _ in range(self.threads.n_threads)]
+            self._rooms[key] = workspaces, make_gradients(self.threads.n_pairs, batch_size, n_columns, kind)
+        return self._rooms[key]
+
+    def evaluate(self, batch_size: int, seed: int) -> float:
+        """The mean divergence over pairs of batches that are the same each time."""
+        width, kind = self.cells.values.shape[1], self.cells.values.dtype
+        plan = Plan(seed, ALL_ROWS, ALL_ROWS, *_EVALUATION_ITERATIONS)
+        cold = self.cells._replace(potentials=np.zeros_like(self.cells.potentials))
+        work, found = make_workspace(batch_size, width, kind, False), make_gradients(_EVALUATION, batch_size, width, kind)
+        for pair in range(_EVALUATION):
+            draw_pair(plan, len(self.cells.values), _EVALUATION_STEP, pair, found.rows)
+            pair_gradient(cold, self.geometry, plan, work, pair, found)
+        return float(found.loss.mean())

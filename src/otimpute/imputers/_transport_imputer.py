@@ -1,0 +1,233 @@
+"""What the transport imputers share: the parameters of the divergence, the start of a fit, and how it is watched and ended."""
+
+from __future__ import annotations
+
+import time
+from abc import abstractmethod
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .._checks import check_choice, check_count, check_flag, check_real
+from .._random import generator, seed_from
+from .._threads import single_blas_thread
+from .._warn import warn_user
+from ..estimator import BaseImputer, check_callbacks, hide_cells
+from ..exceptions import FitStoppedWarning, OtimputeWarning
+from ..gaussian import GaussianModel
+from ..transport import EPSILON_RULES, epsilon_from_rule
+from ._initial_fill import fill_from_model
+from ._metric import MOST_COLUMNS, fit_model, metric_of
+from ._working_copy import CHUNK, WorkingColumns
+
+_ROWS_FOR_EPSILON = 2000
+# Inner Sinkhorn iterations from warm-started potentials. More of them does not impute better (docs/studies/defaults.md).
+N_CROSS_ITERATIONS = 20
+N_SELF_ITERATIONS = 3
+
+
+@dataclass(frozen=True)
+class Prepared:
+    """A working copy at the start of a fit."""
+
+    work: NDArray[np.float32]  # [n, width], completed
+    holes: NDArray[np.bool_]  # [n, d]
+    hidden: NDArray[np.bool_]  # [n, d]: observed, but hidden for validation
+    truth: NDArray[np.float64]  # what is hidden
+    free: NDArray[np.bool_]  # [n, d]: holes and hidden cells
+    model: GaussianModel | None  # where metric or start asked for one
+
+
+class TransportImputer(BaseImputer):
+    """Base of the imputers that descend a Sinkhorn divergence between batches of a standardised working copy."""
+
+    # Declared by every subclass's constructor.
+    epsilon: float | str
+    batch_size: int | str
+    n_pairs: int
+    learning_rate: float
+    step_decay: float
+    initial: Any
+    noise: float
+    metric: str
+    one_sided: bool
+    scale: bool
+    tol: float
+    validation_fraction: float
+    max_seconds: float | None
+    n_jobs: int | None
+    random_state: Any
+    verbose: int
+    callbacks: Any
+    warm_start: bool = False
+
+    @abstractmethod
+    def _train(self, values: NDArray[np.floating], missing: NDArray[np.bool_], seed: int, deadline: float) -> Any:
+        """Learn; return the completed working copy."""
+
+    @abstractmethod
+    def _complete(self, work: NDArray[np.float32], holes: NDArray[np.bool_]) -> None:
+        """Fill the holes, which hold 0, of a working copy of new rows, each row alone."""
+
+    @staticmethod
+    @abstractmethod
+    def _compile() -> None:
+        """Have all machine code ready, or a first fit with a time limit would spend it on that."""
+
+    def _check_shared_parameters(self) -> None:
+        if isinstance(self.epsilon, str):
+            check_choice("epsilon", self.epsilon, EPSILON_RULES)
+        else:
+            check_real("epsilon", self.epsilon, above=0, advice='pass "auto" to derive it from the data')
+        if self.batch_size != "auto":
+            check_count("batch_size", self.batch_size, advice='pass "auto" to derive it from the table')
+        check_count("n_pairs", self.n_pairs)
+        check_real("learning_rate", self.learning_rate, above=0)
+        check_real("step_decay", self.step_decay, above=0, at_most=1)
+        check_real("noise", self.noise, at_least=0)
+        check_real("tol", self.tol, at_least=0)
+        check_real("validation_fraction", self.validation_fraction, at_least=0, below=1)
+        check_choice("metric", self.metric, ["auto", "covariance", "euclidean"])
+        if isinstance(self.initial, str):
+            check_choice("initial", self.initial, ["auto", "mean", "em"])
+        check_flag("one_sided", self.one_sided)
+        check_flag("scale", self.scale)
+        if self.max_seconds is not None:
+            check_real("max_seconds", self.max_seconds, above=0, advice="pass None for no limit")
+        if self.n_jobs is not None and self.n_jobs != -1:
+            check_count("n_jobs", self.n_jobs, advice="pass None for one thread, -1 for all cores")
+        check_callbacks(self.callbacks)
+
+    def _fit_cells(self, values: NDArray[np.floating], missing: NDArray[np.bool_]) -> NDArray[np.float64]:
+        deadline = np.inf
+        if self.max_seconds is not None:
+            self._compile()
+            deadline = time.perf_counter() + float(self.max_seconds)
+        seed = seed_from(self.random_state)
+        with single_blas_thread():
+            work = self._train(values, missing, seed, deadline)
+        return self._columns.read_holes(work, missing)
+
+    def _impute_cells(self, values: NDArray[np.floating], missing: NDArray[np.bool_]) -> NDArray[np.float64]:
+        parts = []
+        for begin in range(0, len(values), CHUNK):
+            chunk = slice(begin, begin + CHUNK)
+            holes = self._columns.holes(missing[chunk])
+            work = self._columns.copy_of(values[chunk], holes)
+            if len(self._columns):
+                with single_blas_thread():
+                    self._complete(work, holes)
+            parts.append(self._columns.read_holes(work, missing[chunk]))
+        return np.concatenate(parts)
+
+    def _prepare(
+        self,
+        values: NDArray[np.floating],
+        missing: NDArray[np.bool_],
+        seed: int,
+        deadline: float,
+        *,
+        columns: WorkingColumns | None = None,
+        wants_model: bool = False,
+    ) -> Prepared:
+        """Make the working copy, hide cells for validation, choose metric, start and ε."""
+        self._columns = columns or WorkingColumns.fit(values, missing, rescale=self.scale)
+        d = len(self._columns)
+        holes = self._columns.holes(missing)
+        work = self._columns.copy_of(values, holes)
+        hidden = hide_cells(holes | self._spared_from_hiding(holes), self.validation_fraction, generator(seed, "validation"))
+        if self.validation_fraction > 0 and not hidden.any():
+            warn_user(
+                f"validation_fraction={self.validation_fraction} hides none of the table's few values; nothing is validated",
+                OtimputeWarning,
+            )
+        truth = work[:, :d][hidden].astype(np.float64)
+        free = holes | hidden if len(truth) else holes
+        work[:, :d][hidden] = 0
+        model = self._choose_start_and_metric(work, holes, free, seed, deadline, wants_model)
+        self.epsilon_ = self._choose_epsilon(work[:, :d], seed)
+        n_cells = int(free.sum())
+        noise = generator(seed, "noise").standard_normal(n_cells, dtype=np.float32)
+        noise *= np.float32(self.noise)
+        work[:, :d][free] += noise
+        return Prepared(work, holes, hidden, truth, free, model)
+
+    def _fitted_before(self) -> Any:
+        """What a warm start continues from, or None."""
+        before = getattr(self, "_before", None) if self.warm_start else None
+        if before is not None and not np.array_equal(before.empty, self._empty):
+            raise ValueError(
+                f"warm_start=True continues a fit of {int((~before.empty).sum())} columns with values, got "
+                f"{int((~self._empty).sum())} or others; pass a table with the same columns, or warm_start=False"
+            )
+        return before
+
+    def _places(self) -> NDArray[np.int64]:
+        """Which columns of the table the columns of the working copy are."""
+        return np.flatnonzero(~self._empty)[self._columns.varying]
+
+    def _spared_from_hiding(self, holes: NDArray[np.bool_]) -> NDArray[np.bool_]:  # noqa: ARG002
+        """Which cells validation must leave alone."""
+        return np.zeros((1, 1), dtype=bool)
+
+    def _automatic_metric(self) -> str:
+        return "covariance" if len(self._columns) <= MOST_COLUMNS else "euclidean"
+
+    def _choose_start_and_metric(
+        self,
+        work: NDArray[np.float32],
+        holes: NDArray[np.bool_],
+        free: NDArray[np.bool_],
+        seed: int,
+        deadline: float,
+        wants_model: bool,
+    ) -> GaussianModel | None:
+        """Set ``metric_`` and ``_metric`` (A, or [0, 0] for the identity) and write the start into the holes of ``work``."""
+        d = len(self._columns)
+        self.metric_ = self._automatic_metric() if self.metric == "auto" else self.metric
+        own = None if isinstance(self.initial, str) else self._columns.start_from(self.initial, holes, ~self._empty)
+        from_model = self._starts_from_model()
+        self._metric = np.zeros((0, 0))
+        model = None
+        if d and (self.metric_ == "covariance" or from_model or wants_model):
+            model = fit_model(work[:, :d], free, generator(seed, "model"), deadline)
+            if self.metric_ == "covariance":
+                self._metric = metric_of(model.covariance)
+            if from_model:
+                fill_from_model(work, free, model)
+        if own is not None:
+            work[:, :d][holes] = own[holes]  # hidden cells start at the mean: their own value would be the answer
+        return model
+
+    def _starts_from_model(self) -> bool:
+        if not isinstance(self.initial, str):
+            return False
+        return self.initial == "em" or (self.initial == "auto" and self.metric_ == "covariance")
+
+    def _choose_epsilon(self, table: NDArray[np.float32], seed: int) -> float:
+        if not isinstance(self.epsilon, str):
+            return float(self.epsilon)
+        rng = generator(seed, "epsilon")
+        if len(table) > _ROWS_FOR_EPSILON:
+            table = table[rng.choice(len(table), _ROWS_FOR_EPSILON, replace=False)]
+        points = table.astype(np.float64)
+        return epsilon_from_rule(points @ self._metric if self._metric.size else points, self.epsilon, rng)
+
+    def _choose_batch_size(self, n_rows: int, pool: int) -> int:
+        if self.batch_size == "auto":
+            wanted = 128 if n_rows > 256 else 2 ** max(0, (n_rows // 2).bit_length() - 1)
+            return min(wanted, pool)
+        if int(self.batch_size) > pool:
+            raise ValueError(
+                f'batch_size={self.batch_size} exceeds the {pool} rows it is drawn from; pass "auto" or at most {pool}'
+            )
+        return int(self.batch_size)
+
+
+def warn_if_stopped(reason: str, reached: str) -> None:
+    """Say that a fit ended early and can be used all the same."""
+    if reason in ("interrupted", "max_seconds"):
+        cause = "Ctrl-C (press it again to stop the program)" if reason == "interrupted" else "max_seconds"
+        warn_user(f"stopped by {cause} after {reached}; the imputer holds what was reached and can be used", FitStoppedWarning)
