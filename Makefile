@@ -35,7 +35,7 @@ $(VENV)/bin/python:
 	$(PYTHON) -m venv $(VENV)
 
 $(VENV)/.demo: $(VENV)/bin/python pyproject.toml constraints.txt
-	$(PIP) install -c constraints.txt -e '.[all]'
+	$(PIP) install -c constraints.txt -e '.[cli,bench]'
 	touch $@
 
 $(VENV)/.env: $(VENV)/bin/python pyproject.toml constraints.txt
@@ -44,5 +44,5 @@ $(VENV)/.env: $(VENV)/bin/python pyproject.toml constraints.txt
 
 .venv-lowest/.env: pyproject.toml constraints-lowest.txt
 	$(PYTHON) -m venv .venv-lowest
-	.venv-lowest/bin/python -m pip --disable-pip-version-check --quiet install -c constraints-lowest.txt -e '.[all,dev]'
+	.venv-lowest/bin/python -m pip --disable-pip-version-check --quiet install -c constraints-lowest.txt -e '.[dev]'
 	touch $@

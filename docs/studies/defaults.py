@@ -48,9 +48,9 @@ VARIANTS: dict[str, tuple[dict, dict]] = {
     "shrinkage .4": ({}, {"_SHRINKAGE": 0.4}),
     "prior rows 1": ({}, {"_PRIOR_ROWS": 1.0}),
     "prior rows 10": ({}, {"_PRIOR_ROWS": 10.0}),
-    "5 cross iterations": ({}, {"_N_CROSS_ITERATIONS": 5}),
-    "10 cross iterations": ({}, {"_N_CROSS_ITERATIONS": 10}),
-    "60 cross iterations": ({}, {"_N_CROSS_ITERATIONS": 60}),
+    "5 cross iterations": ({}, {"N_CROSS_ITERATIONS": 5}),
+    "10 cross iterations": ({}, {"N_CROSS_ITERATIONS": 10}),
+    "60 cross iterations": ({}, {"N_CROSS_ITERATIONS": 60}),
     "500 steps": ({"max_steps": 500}, {}),
     "2000 steps": ({"max_steps": 2000}, {}),
     "4000 steps": ({"max_steps": 4000}, {}),
@@ -81,7 +81,7 @@ def run(folder: Path, variant: str, name: str, rate: float, seed: int) -> dict:
     table, missing = hide(folder, name, rate, seed)
     for constant in ("_SHRINKAGE", "_PRIOR_ROWS"):
         setattr(metric_module, constant, constants.get(constant, DEFAULTS[constant]))
-    sinkhorn_module._N_CROSS_ITERATIONS = constants.get("_N_CROSS_ITERATIONS", DEFAULTS["_N_CROSS_ITERATIONS"])
+    sinkhorn_module.N_CROSS_ITERATIONS = constants.get("N_CROSS_ITERATIONS", DEFAULTS["N_CROSS_ITERATIONS"])
     import otimpute.transport.epsilon as epsilon_module
 
     epsilon_module._SHARE["auto"] = constants.get("epsilon_share", DEFAULTS["epsilon_share"])
@@ -103,7 +103,7 @@ def _defaults() -> dict:
     return {
         "_SHRINKAGE": metric_module._SHRINKAGE,
         "_PRIOR_ROWS": metric_module._PRIOR_ROWS,
-        "_N_CROSS_ITERATIONS": sinkhorn_module._N_CROSS_ITERATIONS,
+        "N_CROSS_ITERATIONS": sinkhorn_module.N_CROSS_ITERATIONS,
         "epsilon_share": epsilon_module._SHARE["auto"],
     }
 

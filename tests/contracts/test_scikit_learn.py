@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import warnings
+from importlib.util import find_spec
 from typing import Any
 
 import narwhals as nw
 import numpy as np
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from otimpute import SinkhornImputer
+from otimpute import MetaSinkhornImputer, RoundRobinImputer, SinkhornImputer
 from otimpute.baselines import (
     GaussianEMImputer,
     ICEImputer,
@@ -47,6 +48,7 @@ class LosesEntries:
 
 QUICK: dict[type[BaseImputer], dict[str, Any]] = {
     SinkhornImputer: {"max_steps": 20},
+    RoundRobinImputer: {"max_cycles": 1, "n_updates": 2, "n_pairs": 2},
     MeanImputer: {},
     KNNImputer: {},
     ICEImputer: {"max_iter": 2},
@@ -54,6 +56,8 @@ QUICK: dict[type[BaseImputer], dict[str, Any]] = {
     GaussianEMImputer: {},
     SoftImputer: {"n_penalties": 5},
 }
+if find_spec("torch"):
+    QUICK[MetaSinkhornImputer] = {"max_steps": 5}
 
 
 def _punched(kind: type[BaseImputer]) -> Any:

@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from otimpute.imputers._batches import Geometry, Plan
 from otimpute.imputers._descent import Schedule, descend, make_cells
 from otimpute.imputers._pairs import draw_rows
-from otimpute.imputers._batches import Geometry, Plan
 from otimpute.imputers._working_copy import padded_width
 from otimpute.transport import sinkhorn_divergence
 

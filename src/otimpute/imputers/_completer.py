@@ -56,7 +56,7 @@ class Completer:
             raise ValueError(
                 f"{_WHAT}(values, missing) returned NaN or infinity; all inputs are finite, holes hold a first guess"
             )
-        changed = (completed - values).abs()[~missing]
+        changed = (completed.detach() - values).abs()[~missing]
         if changed.numel() and float(changed.max()) > 0:
             raise ValueError(
                 f"{_WHAT}(values, missing) changed observed values, by up to {float(changed.max()):.3g}; "

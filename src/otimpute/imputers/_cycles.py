@@ -8,7 +8,7 @@ models *practise* on observed cells, which the model's predictions replace only 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -78,6 +78,20 @@ class CycleOutcome:
     history: dict[str, list[float]]
 
 
+class ColumnOrder:
+    """In which order the columns are visited, cycle after cycle."""
+
+    def __init__(self, kind: str, n_missing: Sequence[int], rng: np.random.Generator):
+        self._kind, self._rng = kind, rng
+        self.current = np.argsort(n_missing, kind="stable") if kind == "increasing" else np.arange(len(n_missing))
+
+    def next(self) -> NDArray[np.int64]:
+        """The order of the next cycle."""
+        if self._kind == "random":
+            self.current = self._rng.permutation(len(self.current))
+        return self.current
+
+
 def column_gradients(batches: Batches, trainee: Trainee) -> None:
     """Gradients of the pairs drawn last for this trainee."""
     workspaces, found = batches.room(trainee.batch_size, 1)
@@ -118,7 +132,7 @@ class NetTrainer:
 
 def run_cycles(
     trainees: Sequence[Trainee],
-    orders: Iterator[NDArray[np.int64]],
+    order: ColumnOrder,
     models: ColumnModels,
     update: Callable[[Trainee, int, int, float, float], None],
     schedule: CycleSchedule,
@@ -137,6 +151,10 @@ def run_cycles(
     begun = time.perf_counter()
     step, block = 0, 1
     cycle, reason, converged = 0, "max_cycles", False
+    if not trainees:
+        return CycleOutcome(0, 0, "nothing to train", True, history)
+    # Where nothing is missing, nothing can stand still: models only practise.
+    stillness = 0.0 if any(len(trainee.rows) for trainee in trainees) else float("nan")
 
     def record(movement: float) -> None:
         nonlocal best_score, best_cycle, best
@@ -161,8 +179,8 @@ def run_cycles(
     with one_interrupt() as interrupt:
         record(float("nan"))
         while cycle < schedule.max_cycles and reason == "max_cycles" and not converged:
-            movement = 0.0
-            for place in next(orders):
+            movement = stillness
+            for place in order.next():
                 trainee = trainees[place]
                 column = trainee.target.column
                 before = values[trainee.rows, column]

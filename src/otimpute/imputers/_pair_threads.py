@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from itertools import cycle, islice
 from typing import Any
 
 import numpy as np
 
 from ._batches import Cells, Geometry, Gradients, Plan, Workspace, draw_pair, make_gradients, make_workspace, pair_gradient
-from ._pairs import ALL_ROWS
 
 _EVALUATION = 10  # fixed pairs on which a loss is reported
-_EVALUATION_STEP = 2**31 - 1  # a number that no step has
+_EVALUATION_STEP = 2**31 - 1  # a number that no step reaches
 _EVALUATION_ITERATIONS = (200, 50)
 
 
@@ -57,13 +57,15 @@ class Batches:
             self._rooms[key] = workspaces, make_gradients(self.threads.n_pairs, batch_size, n_columns, kind)
         return self._rooms[key]
 
-    def evaluate(self, batch_size: int, seed: int) -> float:
-        """The mean divergence over pairs of batches that are the same each time."""
+    def evaluate(self, draws: Sequence[tuple[Plan, int]]) -> float:
+        """The mean divergence of pairs that are the same each time, drawn by these plans and batch sizes in turn."""
         width, kind = self.cells.values.shape[1], self.cells.values.dtype
-        plan = Plan(seed, ALL_ROWS, ALL_ROWS, *_EVALUATION_ITERATIONS)
         cold = self.cells._replace(potentials=np.zeros_like(self.cells.potentials))
-        work, found = make_workspace(batch_size, width, kind, False), make_gradients(_EVALUATION, batch_size, width, kind)
-        for pair in range(_EVALUATION):
-            draw_pair(plan, len(self.cells.values), _EVALUATION_STEP, pair, found.rows)
-            pair_gradient(cold, self.geometry, plan, work, pair, found)
-        return float(found.loss.mean())
+        losses = []
+        for pair, (plan, batch_size) in enumerate(islice(cycle(draws), _EVALUATION)):
+            plan = plan._replace(n_cross_iterations=_EVALUATION_ITERATIONS[0], n_self_iterations=_EVALUATION_ITERATIONS[1])
+            work, found = make_workspace(batch_size, width, kind, False), make_gradients(1, batch_size, width, kind)
+            draw_pair(plan, len(self.cells.values), _EVALUATION_STEP - pair, 0, found.rows)
+            pair_gradient(cold, self.geometry, plan, work, 0, found)
+            losses.append(found.loss[0])
+        return float(np.mean(losses))

@@ -156,7 +156,7 @@ class TransportImputer(BaseImputer):
 
     def _fitted_before(self) -> Any:
         """What a warm start continues from, or None."""
-        before = getattr(self, "_before", None) if self.warm_start else None
+        before = getattr(self, "_fitted", None) if self.warm_start else None
         if before is not None and not np.array_equal(before.empty, self._empty):
             raise ValueError(
                 f"warm_start=True continues a fit of {int((~before.empty).sum())} columns with values, got "

@@ -29,7 +29,125 @@ _VISITS = 50  # how often every row should meet others, at least
 
 
 class MetaSinkhornImputer(TransportImputer):
-    """TODO."""
+    """Impute by any torch module, trained with optimal transport (Algorithm 2 of Muzellec et al., ICML 2020).
+
+    A *completer* is a torch module that takes ``(values, missing)`` and returns the rows completed. Two random batches of
+    completed rows should look like draws from one distribution; the gradient of their Sinkhorn divergence trains the module.
+    The divergence is computed by the same compiled kernels as in `SinkhornImputer`, only the module by torch, which this
+    class needs: ``pip install "otimpute[torch]"``.
+
+    Parameters
+    ----------
+    completer : torch.nn.Module or None, default=None
+        Called with ``values [rows, columns]`` (standardised, a first guess in the holes) and ``missing [rows, columns]``
+        (bool), it returns completed rows: ``torch.where(missing, prediction, values)``. The columns are those of the table. The
+        module is copied, yours is not changed. None takes a network with two hidden layers on values and indicators, which
+        corrects the first guess.
+    max_steps : int or "auto", default="auto"
+        Updates by Adam; automatically 500, and more when that is too few for every row to be drawn about 50 times.
+    n_pairs : int, default=2
+        Pairs of batches per step.
+    one_sided : bool, default=False
+        Draw the first batch from complete rows and the second from incomplete ones. Legitimate when holes are completely
+        at random and enough rows are complete.
+    validation_fraction : float in [0, 1), default=0.0
+        Share of the observed values hidden from the fit to score it; the scores are in ``history_``. The fit then stops when
+        they no longer fall and returns to the best parameters (by RMSE). The hidden values come back untouched.
+    patience : int, default=5
+        Twentieths of the steps without a better score before the fit stops.
+    learning_rate : float, default=1e-3
+        Adam's step size.
+    step_decay : float in (0, 1], default=0.1
+        The step size falls geometrically to this share of itself; 1 keeps it.
+    l2 : float, default=1e-5
+        Weight of the squared parameters in the loss.
+    epsilon : float or {"auto", "cost", "distance", "authors"}, default="auto"
+        Entropic strength on the cost c = ½‖x − y‖² of standardised rows. ``"auto"``: 1 % of the median of c; ``"cost"``: 5 %
+        of it; ``"distance"``: 5 % of the median of ‖x − y‖; ``"authors"``: the square of ``"cost"``, as in the published code.
+    batch_size : int or "auto", default="auto"
+        Rows per batch; automatically 128, or for fewer than 257 rows the power of two at or below half of them.
+    initial : {"auto", "mean", "em"}, default="auto"
+        The first guess a completer is shown, in training and in new rows: column means, or the conditional means of a Gaussian
+        model. ``"auto"`` is ``"em"`` with the covariance metric and ``"mean"`` otherwise.
+    metric : {"auto", "covariance", "euclidean"}, default="auto"
+        Rows are compared by ½‖x − y‖² of standardised columns, or by the same after whitening with a shrunk covariance.
+        ``"auto"`` is ``"covariance"`` for up to 300 columns.
+    scale : bool, default=True
+        Standardise columns inside. Switch off only for columns that already have about unit spread.
+    tol : float, default=1e-3
+        Stop when imputed values move by less than this (root mean square, in standard deviations) from one twentieth of the
+        steps (at least 10) to the next; 0 never stops early.
+    warm_start : bool, default=False
+        Whether another ``fit`` continues from the trained completer, possibly on another table of the same columns.
+    max_seconds : float or None, default=None
+        Stop after about this time and use what was reached.
+    n_jobs : int or None, default=None
+        Threads for the pairs of a step; -1 uses all cores. The result does not depend on it.
+    random_state : int, Generator, RandomState or None, default=None
+        Same seed, same result; torch's own random state is left as it was.
+    verbose : int, default=0
+        Show a progress bar (needs rich).
+    callbacks : list of functions, default=None
+        Called after every step with a ``FitProgress`` (``step``, ``max_steps``, ``seconds``, ``history``); a true return value
+        stops the fit.
+    missing_values : float, default=nan
+        What marks a hole, besides NaN and null.
+    add_indicator : bool, default=False
+        Append a column per column with holes that says where they were.
+    keep_empty_features : bool, default=True
+        Columns without any observed value are filled with 0 (and a warning); False drops them.
+    integers : {"round", "float"}, default="round"
+        Whether imputed integers and booleans are rounded so that the column keeps its type, or become floats.
+
+    Attributes
+    ----------
+    completer_ : torch.nn.Module
+        The trained completer.
+    epsilon_ : float
+        Entropic strength used.
+    metric_ : str
+        Metric used.
+    batch_size_ : int
+        Rows per batch.
+    n_steps_ : int
+        Steps taken.
+    best_step_ : int
+        The step whose parameters are kept: the last one, or with validation the best one.
+    converged_ : bool
+        Whether the imputed values had settled (see ``tol``).
+    stop_reason_ : str
+        ``"tol"``, ``"max_steps"``, ``"validation"``, ``"max_seconds"``, ``"callback"``, ``"interrupted"`` or
+        ``"nothing missing"``.
+    history_ : dict of lists
+        At the start and per twentieth of the steps: ``step``, ``learning_rate``, ``loss`` (mean divergence of ten pairs of
+        batches, drawn as in training but the same each time), ``movement`` and, with validation, ``validation_mae`` and
+        ``validation_rmse``, in standard deviations.
+
+    Notes
+    -----
+    ``transform`` shows new rows to the trained completer, nothing is refitted. The loss compares a completed table with
+    itself: as batches grow it tends to 0 whatever the imputation, so it teaches, but does not measure quality.
+
+    Examples
+    --------
+    >>> import numpy as np, torch
+    >>> from otimpute import MetaSinkhornImputer
+    >>> class Linear(torch.nn.Module):
+    ...     def __init__(self, n_columns):
+    ...         super().__init__()
+    ...         self.layer = torch.nn.Linear(n_columns, n_columns)
+    ...     def forward(self, values, missing):
+    ...         return torch.where(missing, self.layer(values), values)
+    >>> rng = np.random.default_rng(0)
+    >>> x = rng.normal(size=(200, 1))
+    >>> X = np.hstack([x, 2 * x, -x]) + 0.05 * rng.normal(size=(200, 3))
+    >>> X_incomplete = np.where(rng.random(X.shape) < 0.2, np.nan, X)
+    >>> imputer = MetaSinkhornImputer(Linear(3), learning_rate=1e-2, random_state=0)
+    >>> X_imputed = imputer.fit_transform(X_incomplete)
+    >>> missing = np.isnan(X_incomplete)
+    >>> bool(np.abs(X_imputed - X)[missing].mean() < 0.25 * np.abs(X[missing]).mean())
+    True
+    """
 
     noise: float = 0.0  # a completer starts from the same guess in new rows, so there is no noise to add
 
@@ -112,7 +230,7 @@ class MetaSinkhornImputer(TransportImputer):
                 self._first_guess(prepared.work, prepared.free, guess)
             self._descend(prepared, completer, seed, deadline)
         self.completer_ = completer.module
-        self._before = _Fitted(self._empty, self._columns, completer, guess)
+        self._fitted = _Fitted(self._empty, self._columns, completer, guess)
         return prepared.work
 
     def _make_completer(self) -> Completer:
@@ -135,6 +253,7 @@ class MetaSinkhornImputer(TransportImputer):
         d = len(self._columns)
         x_rows, y_rows = one_sided_pools(free) if self.one_sided else (ALL_ROWS, ALL_ROWS)
         self.batch_size_ = self._choose_batch_size(len(work), min(len(x_rows) or len(work), len(y_rows) or len(work)))
+        plan = Plan(seed, x_rows, y_rows, N_CROSS_ITERATIONS, N_SELF_ITERATIONS)
         threads = PairThreads(self.n_pairs, n_threads(self.n_jobs))
         batches = Batches(
             make_cells(work.copy(), free), make_geometry(self._metric, self.epsilon_, 1.0, d, work.shape[1]), threads
@@ -146,10 +265,10 @@ class MetaSinkhornImputer(TransportImputer):
                     work,
                     free,
                     batches,
-                    Plan(seed, x_rows, y_rows, N_CROSS_ITERATIONS, N_SELF_ITERATIONS),
+                    plan,
                     self._schedule(len(work), deadline),
                     self.batch_size_,
-                    lambda: batches.evaluate(self.batch_size_, seed),
+                    lambda: batches.evaluate([(plan, self.batch_size_)]),
                     (lambda: score_cells(prepared.truth, batches.cells.values[:, :d][hidden])) if hidden.any() else None,
                     [*bar, *check_callbacks(self.callbacks)],
                 )
@@ -174,9 +293,9 @@ class MetaSinkhornImputer(TransportImputer):
         return MetaSchedule(n_steps, self.learning_rate, self.step_decay, self.l2, self.tol, self.patience, deadline)
 
     def _complete(self, work: NDArray[np.float32], holes: NDArray[np.bool_]) -> None:
-        self._first_guess(work, holes, self._before.guess)
+        self._first_guess(work, holes, self._fitted.guess)
         with torch_session(0):
-            self._before.completer.fill(work, holes)
+            self._fitted.completer.fill(work, holes)
 
     @staticmethod
     @cache

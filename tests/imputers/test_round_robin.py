@@ -1,0 +1,394 @@
+"""Algorithm 3: what it learns, how it ends, and what it leaves behind for new rows."""
+
+from __future__ import annotations
+
+import inspect
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from sklearn.datasets import load_breast_cancer, load_wine
+
+import otimpute.imputers._interrupt as interrupt
+import otimpute.imputers._transport_imputer as transport_imputer
+from otimpute import RoundRobinImputer
+from otimpute.datasets import make_toy
+from otimpute.estimator import FitProgress
+from otimpute.exceptions import DivergedError, FitStoppedWarning, OtimputeWarning
+from otimpute.imputers._cycles import ColumnOrder
+from otimpute.metrics import energy_distance, mae, rmse
+
+DATA = Path(__file__).parents[3] / "shared" / "data" / "uci"
+QUICK = {"max_cycles": 2, "n_updates": 3, "n_pairs": 2, "random_state": 0}
+
+
+def whitened(X: np.ndarray) -> np.ndarray:
+    return (X - X.mean(axis=0)) / X.std(axis=0)
+
+
+def punch(X: np.ndarray, rate: float = 0.3, seed: int = 0) -> tuple[np.ndarray, np.ndarray]:
+    missing = np.random.default_rng(seed).random(X.shape) < rate
+    return np.where(missing, np.nan, X), missing
+
+
+def correlated(n: int, d: int, seed: int = 0) -> np.ndarray:
+    rng = np.random.default_rng(seed)
+    return rng.normal(size=(n, d)) @ rng.normal(size=(d, d)) + 0.3 * rng.normal(size=(n, d))
+
+
+def noise_free(n: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """A third column that is a combination of two others, with holes in it."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(n, 3))
+    X[:, 2] = (2 * X[:, 0] - X[:, 1]) / 5**0.5
+    missing = np.zeros(X.shape, dtype=bool)
+    missing[:, 2] = rng.random(n) < 0.3
+    return X, np.where(missing, np.nan, X), missing
+
+
+def weights_of(imputer: RoundRobinImputer, column: int) -> np.ndarray:
+    return imputer._fitted.models.parameters[column]
+
+
+@pytest.mark.parametrize("model", ["linear", "mlp"])
+def test_a_noise_free_linear_relation_is_recovered(model: str) -> None:
+    X, X_incomplete, missing = noise_free(600)
+    imputer = RoundRobinImputer(model, random_state=0).fit(X_incomplete)
+    assert rmse(X, RoundRobinImputer(model, random_state=0).fit_transform(X_incomplete), missing) < 0.05
+    new = np.array([[1.0, 0.5, np.nan], [-0.7, 1.1, np.nan]])
+    np.testing.assert_allclose(imputer.transform(new)[:, 2], (2 * new[:, 0] - new[:, 1]) / 5**0.5, atol=0.1)
+
+
+def test_a_linear_relation_is_learned_from_a_random_start_while_the_loss_falls() -> None:
+    X, X_incomplete, missing = noise_free(600)
+    imputer = RoundRobinImputer(
+        initial_weights="random", initial="mean", metric="euclidean", learning_rate=1e-2,
+        max_cycles=20, n_updates=50, tol=0, skip_complete=True, random_state=0,
+    )  # fmt: skip
+    imputed = imputer.fit_transform(X_incomplete)
+    assert rmse(X, imputed, missing) < 0.25
+    slope = weights_of(imputer, 2)
+    assert 0.7 < slope[0] < 1
+    assert -0.55 < slope[1] < -0.3
+    losses = imputer.history_["loss"]
+    assert losses[-1] < 0.9 * losses[0]
+    assert losses[-1] < 0.9 * losses[1]
+
+
+def test_the_mlp_beats_the_linear_model_on_curved_data_in_energy_distance() -> None:
+    X = whitened(make_toy("half_moon", 600, rng=0))
+    X_incomplete, missing = punch(X, seed=1)
+    keep = missing.all(axis=1)
+    X_incomplete[keep], missing[keep] = X[keep], False
+    distance = {}
+    for model in ("linear", "mlp"):
+        imputer = RoundRobinImputer(model, one_sided=True, learning_rate=1e-2, max_cycles=15, random_state=0)
+        distance[model] = energy_distance(X, imputer.fit_transform(X_incomplete), missing)
+    assert distance["mlp"] < 0.7 * distance["linear"]
+
+
+def test_a_fit_by_transport_is_no_regression() -> None:
+    """Least squares would find a slope of .6; one-sided batches ask for the spread of the observed values, a slope of 1."""
+    rng = np.random.default_rng(0)
+    x = rng.normal(size=2000)
+    X = np.column_stack([x, 0.6 * x + 0.8 * rng.normal(size=2000)])
+    X_incomplete = X.copy()
+    X_incomplete[rng.random(2000) < 0.4, 1] = np.nan
+    settings = {"metric": "euclidean", "initial": "mean", "learning_rate": 1e-2, "max_cycles": 10, "n_updates": 30}
+    imputer = RoundRobinImputer(one_sided=True, skip_complete=True, random_state=0, **settings).fit(X_incomplete)
+    assert 0.85 < weights_of(imputer, 1)[0] < 1.05
+
+
+def test_the_two_sided_loss_of_any_imputation_falls_as_the_batch_grows() -> None:
+    X_incomplete, _ = punch(correlated(600, 4))
+    losses = [
+        RoundRobinImputer(batch_size=size, epsilon=0.01, max_cycles=1, n_updates=1, random_state=0)
+        .fit(X_incomplete)
+        .history_["loss"][0]
+        for size in (16, 64, 256)
+    ]
+    assert losses[1] < 0.6 * losses[0]
+    assert losses[2] < 0.6 * losses[1]
+
+
+SETS = {"wine": lambda: load_wine().data, "breast cancer": lambda: load_breast_cancer().data}
+if DATA.exists():
+    SETS["vowel"] = lambda: np.loadtxt(DATA / "connectionist_bench_vowel.csv", delimiter=",", skiprows=1)
+
+
+@pytest.mark.parametrize("model", ["linear", "mlp"])
+@pytest.mark.parametrize("name", SETS)
+def test_imputations_beat_the_column_mean(name: str, model: str) -> None:
+    X = whitened(SETS[name]())
+    X_incomplete, missing = punch(X)
+    imputed = RoundRobinImputer(model, random_state=0).fit_transform(X_incomplete)
+    assert mae(X, imputed, missing) < 0.85 * mae(X, np.where(missing, np.nanmean(X_incomplete, axis=0), X), missing)
+
+
+@pytest.mark.parametrize("model", ["linear", "mlp"])
+def test_new_rows_are_imputed_better_than_by_the_training_mean(model: str) -> None:
+    X = whitened(load_breast_cancer().data)
+    X_incomplete, missing = punch(X)
+    imputer = RoundRobinImputer(model, random_state=0).fit(X_incomplete[:400])
+    mean = np.where(missing, np.nanmean(X_incomplete[:400], axis=0), X)
+    assert mae(X[400:], imputer.transform(X_incomplete[400:]), missing[400:]) < 0.5 * mae(X[400:], mean[400:], missing[400:])
+
+
+def test_the_paper_preset_is_the_papers() -> None:
+    X_incomplete, _ = punch(whitened(correlated(300, 4)))
+    imputer = RoundRobinImputer.paper("mlp", random_state=0)
+    expected = {
+        "model": "mlp", "max_cycles": 10, "n_updates": 15, "n_pairs": 10, "one_sided": True, "order": "random", "tol": 1e-3,
+        "learning_rate": 1e-2, "l2": 1e-5, "noise": 0.1, "initial": "mean", "metric": "euclidean", "epsilon": "authors",
+        "scale": False, "batch_size": "auto", "step_decay": 1.0, "initial_weights": "random",
+    }  # fmt: skip
+    assert {name: imputer.get_params()[name] for name in expected} == expected
+    imputer.fit(X_incomplete)
+    filled = np.where(np.isnan(X_incomplete), np.nanmean(X_incomplete, axis=0), X_incomplete)
+    i, j = np.triu_indices(len(filled), 1)
+    cost = np.square(filled[i] - filled[j]).sum(axis=1) / 2
+    assert imputer.epsilon_ == pytest.approx((0.05 * np.median(cost)) ** 2, rel=0.05)
+    assert imputer.batch_size_ == 128
+    assert weights_of(imputer, 0).shape == (3 * 6 + 6 + 6 * 3 + 3 + 3 + 1,)
+
+
+def test_columns_are_visited_in_the_order_asked_for() -> None:
+    rng = np.random.default_rng(0)
+    assert ColumnOrder("given", [5, 1, 3], rng).next().tolist() == [0, 1, 2]
+    assert ColumnOrder("increasing", [5, 1, 3, 1], rng).next().tolist() == [1, 3, 2, 0]
+    random = ColumnOrder("random", [0] * 50, rng)
+    first, second = random.next(), random.next()
+    assert sorted(first) == sorted(second) == list(range(50))
+    assert first.tolist() != second.tolist() == random.current.tolist()
+    X = correlated(80, 4)
+    X_incomplete = X.copy()
+    for column, count in enumerate([30, 10, 20, 40]):
+        X_incomplete[rng.choice(80, count, replace=False), column] = np.nan
+    fitted = RoundRobinImputer(**QUICK).fit(X_incomplete)._fitted
+    assert [target.column for target in fitted.targets] == [1, 2, 0, 3]
+
+
+@pytest.mark.parametrize("score", ["rmse", "mae", "energy"])
+def test_validation_keeps_the_best_cycle(score: str) -> None:
+    X_incomplete, _ = punch(whitened(load_wine().data))
+    settings = {"learning_rate": 0.05, "random_state": 0, "validation_fraction": 0.2, "validation_score": score, "tol": 0}
+    imputer = RoundRobinImputer("mlp", max_cycles=12, patience=3, **settings)
+    imputed = imputer.fit_transform(X_incomplete)
+    scores = imputer.history_[f"validation_{score}"]
+    assert imputer.stop_reason_ == "validation"
+    assert imputer.best_cycle_ == int(np.argmin(scores)) == imputer.n_cycles_ - 3
+    assert len(scores) == imputer.n_cycles_ + 1 < 13
+    observed = ~np.isnan(X_incomplete)
+    np.testing.assert_array_equal(imputed[observed], X_incomplete[observed])
+    if imputer.best_cycle_:
+        # Without step decay the first cycles of a longer fit are those of a shorter one.
+        short = RoundRobinImputer("mlp", max_cycles=imputer.best_cycle_, patience=3, **settings)
+        np.testing.assert_array_equal(short.fit_transform(X_incomplete), imputed)
+
+
+def test_validation_of_a_table_too_small_to_hide_anything_warns() -> None:
+    with pytest.warns(OtimputeWarning, match="hides none"):
+        RoundRobinImputer(validation_fraction=0.1, **QUICK).fit([[1.0, 2.0], [np.nan, 3.0], [2.0, 1.0]])
+
+
+def test_columns_complete_in_training_have_models_unless_skipped() -> None:
+    import pandas as pd
+
+    X = correlated(300, 3)
+    X[:, 2] = X[:, 0] - X[:, 1] + 0.05 * X[:, 2]
+    frame = pd.DataFrame(X, columns=["a", "b", "whole"])
+    frame.loc[::3, "a"] = np.nan
+    new = pd.DataFrame({"a": [0.5, -1.0], "b": [0.2, 1.0], "whole": [np.nan, np.nan]})
+    imputed = RoundRobinImputer(random_state=0).fit(frame).transform(new)
+    np.testing.assert_allclose(imputed["whole"], new["a"] - new["b"], atol=0.4 * X[:, 2].std())
+    skipping = RoundRobinImputer(skip_complete=True, random_state=0).fit(frame)
+    with pytest.warns(OtimputeWarning, match="columns whole were complete in training"):
+        imputed = skipping.transform(new)
+    np.testing.assert_allclose(imputed["whole"], frame["whole"].mean(), rtol=1e-5)
+
+
+def test_practice_leaves_observed_values_in_the_table() -> None:
+    """Models of complete columns are trained on hidden cells, which must be back when the others look at them."""
+    X = correlated(200, 4)
+    X_incomplete = X.copy()
+    X_incomplete[::2, 0] = np.nan
+    tables = []
+
+    def look(_: FitProgress) -> None:
+        frame: Any = inspect.currentframe()
+        while frame.f_code.co_name != "run_cycles":
+            frame = frame.f_back
+        tables.append((frame.f_locals["trainee"].target.column, frame.f_locals["values"][:, :4].copy()))
+
+    RoundRobinImputer(callbacks=[look], **QUICK).fit(X_incomplete)
+    standard = whitened(X)
+    for column, table in tables:
+        others = [k for k in range(1, 4) if k != column]
+        np.testing.assert_allclose(table[:, others], standard[:, others], atol=1e-5)
+    assert {column for column, _ in tables} == {0, 1, 2, 3}
+
+
+def test_new_rows_are_filled_by_the_models_in_turn_from_the_training_means() -> None:
+    X_incomplete, _ = punch(whitened(correlated(200, 4)))
+    imputer = RoundRobinImputer.paper(random_state=0, max_cycles=2).fit(X_incomplete)
+    row = np.array([0.3, np.nan, np.nan, -1.0])
+    centre = imputer._columns.scaler.centre
+    z = np.where(np.isnan(row), 0, row - centre)
+    for _ in range(30):
+        for target in imputer._fitted.targets:
+            if np.isnan(row[target.column]):
+                weights = weights_of(imputer, target.column)
+                z[target.column] = np.delete(z, target.column) @ weights[:-1] + weights[-1]
+    np.testing.assert_allclose(imputer.transform(row[None])[0], z + centre, atol=5e-3)
+
+
+def test_new_rows_are_imputed_alike_in_chunks_of_any_size(monkeypatch: pytest.MonkeyPatch) -> None:
+    X_incomplete, _ = punch(correlated(200, 4))
+    imputer = RoundRobinImputer("mlp", **QUICK).fit(X_incomplete)
+    whole = imputer.transform(X_incomplete)
+    monkeypatch.setattr(transport_imputer, "CHUNK", 7)
+    np.testing.assert_array_equal(imputer.transform(X_incomplete), whole)
+
+
+def test_a_warm_start_continues_from_the_fitted_models() -> None:
+    X_incomplete, _ = punch(whitened(load_wine().data))
+    settings = {"initial_weights": "random", "metric": "euclidean", "initial": "mean", "learning_rate": 1e-2, "tol": 0}
+    imputer = RoundRobinImputer(max_cycles=3, warm_start=True, random_state=0, **settings).fit(X_incomplete)
+    before, cold = weights_of(imputer, 0).copy(), imputer.history_["loss"]
+    imputer.set_params(max_cycles=1, learning_rate=1e-6)
+    imputer.fit(X_incomplete)
+    np.testing.assert_allclose(weights_of(imputer, 0), before, atol=1e-4)
+    assert imputer.history_["loss"][0] == pytest.approx(cold[-1], rel=0.1)
+    again = RoundRobinImputer(max_cycles=1, random_state=0, **{**settings, "learning_rate": 1e-6}).fit(X_incomplete)
+    assert np.abs(weights_of(again, 0) - before).max() > 0.1
+    with pytest.raises(ValueError, match="continues a fit of 13 columns with values, got 4"):
+        imputer.fit(X_incomplete[:, :4])
+    imputer.set_params(warm_start=False).fit(X_incomplete[:, :4])
+
+
+@pytest.mark.parametrize("model", ["linear", "mlp"])
+def test_the_number_of_threads_does_not_change_a_bit(model: str) -> None:
+    X_incomplete, _ = punch(correlated(100, 4))
+    settings = {**QUICK, "n_pairs": 5, "validation_fraction": 0.1}
+    alone = RoundRobinImputer(model, **settings)
+    expected = alone.fit_transform(X_incomplete)
+    for n_jobs in (2, 3):
+        imputer = RoundRobinImputer(model, n_jobs=n_jobs, **settings)
+        np.testing.assert_array_equal(imputer.fit_transform(X_incomplete), expected)
+        np.testing.assert_equal(imputer.history_, alone.history_)
+
+
+def test_an_interrupted_fit_keeps_what_it_reached(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(interrupt, "_last", [-np.inf])
+    X_incomplete, _ = punch(correlated(300, 5))
+
+    def press(progress: FitProgress) -> None:
+        if progress.step > 100:
+            raise KeyboardInterrupt
+
+    imputer = RoundRobinImputer(max_cycles=1000, tol=0, random_state=0, callbacks=press)
+    with pytest.warns(FitStoppedWarning, match="Ctrl-C"):
+        imputed = imputer.fit_transform(X_incomplete)
+    assert imputer.stop_reason_ == "interrupted"
+    assert np.isfinite(imputed).all()
+    assert np.isfinite(imputer.transform(X_incomplete)).all()
+    with pytest.raises(KeyboardInterrupt):
+        imputer.fit(X_incomplete)
+
+
+def test_time_limit_and_callback_stop_a_fit() -> None:
+    X_incomplete, _ = punch(correlated(300, 5))
+    limited = RoundRobinImputer(max_cycles=100_000, tol=0, max_seconds=0.2, random_state=0)
+    with pytest.warns(FitStoppedWarning, match="max_seconds"):
+        limited.fit(X_incomplete)
+    assert limited.stop_reason_ == "max_seconds"
+    seen: list[FitProgress] = []
+    stopped = RoundRobinImputer(callbacks=[seen.append, lambda progress: progress.step >= 40], random_state=0)
+    stopped.fit(X_incomplete)
+    assert stopped.stop_reason_ == "callback"
+    assert seen[-1].step >= 40
+    assert seen[-1].max_steps == 5 * 15 * 5
+
+
+def test_a_cycle_that_changes_nothing_ends_the_fit() -> None:
+    X_incomplete, _ = punch(correlated(200, 3))
+    imputer = RoundRobinImputer(learning_rate=1e-9, max_cycles=50, random_state=0).fit(X_incomplete)
+    assert imputer.stop_reason_ == "tol"
+    assert imputer.converged_
+    assert imputer.n_cycles_ < 50
+
+
+def test_a_table_with_nothing_to_train_needs_no_training() -> None:
+    imputer = RoundRobinImputer(skip_complete=True, random_state=0).fit(correlated(50, 3))
+    assert imputer.stop_reason_ == "nothing to train"
+    assert imputer.n_cycles_ == 0
+
+
+def test_a_fit_that_diverges_says_so() -> None:
+    X_incomplete, _ = punch(correlated(200, 3))
+    with pytest.raises(DivergedError, match="lower learning_rate"):
+        RoundRobinImputer(learning_rate=1e30, random_state=0).fit(X_incomplete)
+
+
+def test_predictions_never_run_away() -> None:
+    """Models that amplify each other are held near the observed range, in the fit and in new rows."""
+    X_incomplete, _ = punch(correlated(200, 3))
+    imputer = RoundRobinImputer(learning_rate=10.0, max_cycles=3, random_state=0)
+    low, high = np.nanmin(X_incomplete, axis=0), np.nanmax(X_incomplete, axis=0)
+    for imputed in (imputer.fit_transform(X_incomplete), imputer.transform(X_incomplete)):
+        assert (imputed >= low - 1.01 * (high - low)).all()
+        assert (imputed <= high + 1.01 * (high - low)).all()
+
+
+def test_many_columns_start_from_a_plain_covariance() -> None:
+    rng = np.random.default_rng(0)
+    factors = rng.normal(size=(400, 5))
+    X = whitened(factors @ rng.normal(size=(5, 310)) + 0.5 * rng.normal(size=(400, 310)))
+    X_incomplete, missing = punch(X, 0.1)
+    imputer = RoundRobinImputer(max_cycles=1, n_updates=1, n_pairs=1, random_state=0)
+    imputed = imputer.fit_transform(X_incomplete)
+    assert imputer.metric_ == "euclidean"
+    assert rmse(X, imputed, missing) < 0.6
+
+
+@pytest.mark.parametrize(
+    ("parameters", "message"),
+    [
+        ({"model": "forest"}, "model must be one of 'linear', 'mlp', got 'forest'"),
+        ({"model": 3}, 'model must be "linear", "mlp" or a function'),
+        ({"max_cycles": 0}, "max_cycles must be a whole number >= 1, got 0"),
+        ({"n_updates": 1.5}, "n_updates must be a whole number >= 1, got 1.5"),
+        ({"order": "decreasing"}, "order must be one of 'given', 'increasing', 'random', got 'decreasing'"),
+        ({"validation_score": "r2"}, "validation_score must be one of"),
+        ({"initial_weights": "zero"}, "initial_weights must be one of"),
+        ({"l2": -1}, "l2 must be a finite number >= 0, got -1"),
+        ({"skip_complete": "yes"}, "skip_complete must be True or False, got 'yes'"),
+        ({"patience": 0}, "patience must be a whole number >= 1, got 0"),
+        ({"epsilon": 0}, "epsilon must be a finite number > 0, got 0"),
+        ({"batch_size": 51}, "batch_size=51 exceeds the 50 rows"),
+    ],
+    ids=str,
+)
+def test_wrong_parameters_are_named_with_what_is_accepted(parameters: dict[str, Any], message: str) -> None:
+    with pytest.raises((ValueError, TypeError)) as error:
+        RoundRobinImputer(**parameters).fit(punch(correlated(50, 3))[0])
+    assert message in str(error.value)
+
+
+def test_every_parameter_is_documented() -> None:
+    names = list(inspect.signature(RoundRobinImputer).parameters)
+    assert [name for name in names if f"\n    {name} : " not in RoundRobinImputer.__doc__] == []
+
+
+def test_without_torch_models_of_ones_own_ask_for_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    import sys
+
+    from otimpute import MetaSinkhornImputer
+
+    monkeypatch.setitem(sys.modules, "torch", None)
+    X_incomplete, _ = punch(correlated(50, 3))
+    for imputer in (RoundRobinImputer(lambda d_in: None), MetaSinkhornImputer()):
+        with pytest.raises(ModuleNotFoundError, match=r'pip install "otimpute\[torch\]"'):
+            imputer.fit(X_incomplete)
+    RoundRobinImputer("mlp", **QUICK).fit(X_incomplete)
