@@ -3,17 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from functools import partial
 from typing import Any
 
 from ._checks import check_choice
 from .baselines import GaussianEMImputer, ICEImputer, KNNImputer, MeanImputer, MissForestImputer, SoftImputer
 from .estimator import BaseImputer
-from .imputers import SinkhornImputer
+from .imputers import MetaSinkhornImputer, RoundRobinImputer, SinkhornImputer
 from .missingness import MCAR, LogisticMAR, LogisticMNAR, LogisticSelfMNAR, QuantileMNAR
 
 IMPUTERS: Mapping[str, Callable[..., BaseImputer]] = {
     "sinkhorn": SinkhornImputer,
     "sinkhorn_paper": SinkhornImputer.paper,
+    "linear_rr": partial(RoundRobinImputer, "linear"),
+    "linear_rr_paper": partial(RoundRobinImputer.paper, "linear"),
+    "mlp_rr": partial(RoundRobinImputer, "mlp"),
+    "mlp_rr_paper": partial(RoundRobinImputer.paper, "mlp"),
+    "meta_sinkhorn": MetaSinkhornImputer,
     "mean": MeanImputer,
     "knn": KNNImputer,
     "ice": ICEImputer,
@@ -36,6 +42,8 @@ def make_imputer(name: str, parameters: Mapping[str, Any], random_state: Any = N
 
     >>> make_imputer("knn", {"n_neighbors": 3}, random_state=0)
     KNNImputer(n_neighbors=3, random_state=0)
+    >>> make_imputer("mlp_rr", {"max_cycles": 2}, random_state=0)
+    RoundRobinImputer(max_cycles=2, model='mlp', random_state=0)
     """
     return IMPUTERS[check_choice("imputer", name, IMPUTERS)](**parameters, random_state=random_state)
 

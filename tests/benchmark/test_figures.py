@@ -27,7 +27,9 @@ from otimpute.benchmark.figures.style import method_styles  # noqa: E402
 from otimpute.benchmark.figures.time_accuracy import pareto_front  # noqa: E402
 from otimpute.benchmark.outcome import Outcome  # noqa: E402
 
-KNOWN = ["mean", "knn", "ice", "softimpute", "gaussian_em", "missforest", "sinkhorn_paper", "sinkhorn"]
+BASELINES = ["mean", "knn", "ice", "softimpute", "gaussian_em", "missforest"]
+OURS = ["sinkhorn_paper", "linear_rr_paper", "mlp_rr_paper", "sinkhorn", "linear_rr", "mlp_rr", "meta_sinkhorn"]
+KNOWN = BASELINES + OURS
 
 
 def draws(
@@ -139,6 +141,27 @@ def test_an_exploding_method_is_cut_and_its_height_written() -> None:
     assert not any("cut" in text for text in texts(draw_bars(draws(), "mcar-30")))
 
 
+def test_many_bars_go_on_below_on_the_same_scale() -> None:
+    datasets = [f"set{i:02d}" for i in range(23)]
+    outcomes = draws(datasets, methods=KNOWN, seeds=1, parts=["train", "test"])
+    for draw, n_lines in ((draw_bars, 2), (draw_out_of_sample_bars, 3)):
+        axes = draw(outcomes, "mcar-30").axes
+        assert len(axes) == 3 * n_lines
+        ticks = [tick.get_text() for each in axes for tick in each.get_xticklabels()]
+        assert ticks == datasets
+        for panels in (axes[0::3], axes[1::3], axes[2::3]):  # MAE, RMSE, W2
+            assert len({(each.get_xlim(), each.get_ylim(), each.get_ylabel()) for each in panels}) == 1
+    assert len(draw_bars(draws(datasets, methods=KNOWN[:8], seeds=1), "mcar-30").axes) == 3
+
+
+def test_bars_are_as_high_as_the_means_on_every_line() -> None:
+    datasets = [f"set{i:02d}" for i in range(40)]
+    outcomes = draws(datasets, methods=["mean", *OURS], seeds=1)
+    rmse = draw_bars(outcomes, "mcar-30").axes[1::3]
+    drawn = [path.vertices[:, 1].max() for each in rmse for path in each.collections[0].get_paths()]
+    assert drawn == [o.scores["rmse"] for o in outcomes if o.method == "mean"]
+
+
 def test_scores_that_were_not_computed_leave_a_dash() -> None:
     outcomes = [replaced(o, wasserstein2=None) if o.dataset == "wine" else o for o in draws()]
     outcomes = [o for o in outcomes if (o.dataset, o.method) != ("iris", "knn")]
@@ -187,6 +210,7 @@ def test_styles_differ_in_lightness_and_marker_and_known_ones_are_fixed() -> Non
     styles = method_styles([*KNOWN, *unknown, "sinkhorn_a", "sinkhorn_b"])
     shades = sorted(lightness(style.color) for style in styles.values())
     assert min(np.diff(shades)) > 2.5
+    assert min(np.diff(sorted(lightness(styles[method].color) for method in KNOWN))) > 3.5
     assert len({style.marker for style in styles.values()}) == len(styles)
     assert method_styles(["sinkhorn", "zebra"])["sinkhorn"] == styles["sinkhorn"]
     assert len(set(method_styles([f"new{i}" for i in range(12)]).values())) == 12

@@ -333,7 +333,8 @@ def test_what_cannot_be_tabulated_is_refused(arguments, message) -> None:
 
 
 def test_names_are_ordered_and_spoken() -> None:
-    assert sort_methods(["sinkhorn", "other", "sinkhorn_paper", "mean"]) == ["mean", "other", "sinkhorn_paper", "sinkhorn"]
+    ours = ["sinkhorn_paper", "linear_rr_paper", "mlp_rr_paper", "sinkhorn", "linear_rr", "mlp_rr", "meta_sinkhorn"]
+    assert sort_methods(["mlp_rr_wide", *ours[::-1], "other", "mean"]) == ["mean", "other", *ours, "mlp_rr_wide"]
     settings = ["quantile_mnar-30", "odd one", "mcar-50", "mcar-2.5", "logistic_mar-30", "mcar-10"]
     assert sort_settings(settings) == ["mcar-2.5", "mcar-10", "mcar-50", "logistic_mar-30", "quantile_mnar-30", "odd one"]
     assert setting_label("logistic_self_mnar-30") == "MNAR self-masked 30 %"

@@ -10,9 +10,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from otimpute import MetaSinkhornImputer, RoundRobinImputer
 from otimpute.benchmark import Record, Store, Task, load_suite, outcomes_in
 from otimpute.benchmark.record import ForeignRecordError
 from otimpute.benchmark.summary import aggregate
+from otimpute.benchmark.summary.names import sort_methods
+from otimpute.registry import IMPUTERS, make_imputer
 
 ONE = "settings: [{mechanism: mcar, rate: 0.3}]"
 TASK = Task("iris", "mcar", 0.3, "knn", "knn", 0, {"n_neighbors": 3})
@@ -187,6 +190,19 @@ def test_outcomes_are_the_numbers_of_records_and_nan_where_a_task_failed(tmp_pat
     assert outcome.seconds == 0.1
 
 
+def test_contents_can_be_narrowed_to_methods(tmp_path: Path) -> None:
+    store = Store(tmp_path)
+    other = dataclasses.replace(TASK, method="near")
+    store.plan("mine", [TASK, other])
+    store.write(GOOD)
+    store.write(dataclasses.replace(GOOD, task=other))
+    contents = store.read()
+    assert contents.only([]) == contents
+    assert [outcome.method for outcome in contents.only(["near"]).outcomes()] == ["near"]
+    with pytest.raises(ValueError, match="method must be one of 'knn', 'near', got 'knnn'; did you mean 'knn'"):
+        contents.only(["knnn"])
+
+
 def test_tasks_that_would_be_shown_as_one_may_not_share_a_folder(tmp_path: Path) -> None:
     store = Store(tmp_path)
     store.plan("paper", [TASK])
@@ -219,6 +235,30 @@ def test_the_paper_suite_is_the_papers_experiment() -> None:
     tasks = suite.tasks()
     assert len({task.key for task in tasks}) == len(tasks) == 23 * 6 * 30 * len(suite.methods)
     assert load_suite("oos").test_fraction == 0.3
+
+
+def test_suites_compare_every_imputer_we_have() -> None:
+    for name in ("paper", "oos", "runtime"):
+        methods = load_suite(name).methods
+        assert {method.imputer for method in methods} == set(IMPUTERS)
+        assert [method.name for method in methods] == sort_methods(IMPUTERS)
+    assert "linear_rr" in {method.name for method in load_suite("smoke").methods}
+
+
+@pytest.mark.parametrize(
+    ("name", "expected"),
+    [
+        ("linear_rr", RoundRobinImputer("linear", n_pairs=3, random_state=7)),
+        ("mlp_rr", RoundRobinImputer("mlp", n_pairs=3, random_state=7)),
+        ("linear_rr_paper", RoundRobinImputer.paper("linear", n_pairs=3, random_state=7)),
+        ("mlp_rr_paper", RoundRobinImputer.paper("mlp", n_pairs=3, random_state=7)),
+        ("meta_sinkhorn", MetaSinkhornImputer(n_pairs=3, random_state=7)),
+    ],
+)
+def test_names_stand_for_imputers_with_parameters_and_seed(name: str, expected: object) -> None:
+    made = make_imputer(name, {"n_pairs": 3}, random_state=7)
+    assert type(made) is type(expected)
+    assert {key: repr(value) for key, value in vars(made).items()} == {k: repr(v) for k, v in vars(expected).items()}
 
 
 def test_a_part_of_a_suite_has_the_same_tasks() -> None:

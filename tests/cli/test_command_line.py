@@ -93,6 +93,27 @@ def test_figures_are_drawn_beside_the_records(folder: Path) -> None:
     assert all(Path(path).stat().st_size > 1000 for path in shown)
 
 
+def test_tables_and_figures_of_some_methods(folder: Path, tmp_path: Path) -> None:
+    shown = invoke("benchmark", "table", str(folder), "--methods", "mean", "--format", "csv")
+    assert ",mean," in shown and ",knn," not in shown
+    assert "unfinished" not in run("benchmark", "table", str(folder), "--methods", "mean").stderr  # what is missing is knn's
+    drawn = invoke("benchmark", "figures", str(folder), "--methods", "mean", "--out", str(tmp_path / "one"))
+    assert "run-times.svg" in drawn and "ranks" not in drawn  # nothing to compare it with
+    refused = run("benchmark", "figures", str(folder), "--methods", "mena").stderr
+    assert refused == "otimpute: method must be one of 'knn', 'mean', got 'mena'; did you mean 'mean'?\n"
+
+
+def test_a_method_whose_package_is_not_installed_is_named_and_the_others_run(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, "torch", None)
+    part = ["--methods", "mean,meta_sinkhorn", "--datasets", "iris", "--settings", "mcar-30", "--seeds", "1"]
+    result = CliRunner().invoke(app, ["benchmark", "run", "paper", "--out", str(tmp_path), *part])
+    assert result.exit_code == 1
+    assert "1 task done, 0 before, of 2;" in result.output
+    assert "MetaSinkhornImputer needs the package 'torch': pip install \"otimpute[torch]\"" in result.output
+
+
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [

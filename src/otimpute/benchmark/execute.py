@@ -25,6 +25,7 @@ _WORKER = [sys.executable, "-P", "-c", "from otimpute.benchmark.worker import ma
 _ONE_THREAD = dict.fromkeys(
     ["OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "VECLIB_MAXIMUM_THREADS", "NUMBA_NUM_THREADS"], "1"
 )
+_NO_GPU = {"CUDA_VISIBLE_DEVICES": ""}  # torch refuses to train in a forked child of a process that has seen one
 
 
 def execute(
@@ -112,7 +113,7 @@ class _Worker:
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=self._errors,
-            env={**os.environ, **_ONE_THREAD},
+            env={**os.environ, **_ONE_THREAD, **_NO_GPU},
             start_new_session=True,  # an interrupt is ours to handle, and its children end with it
         )
 

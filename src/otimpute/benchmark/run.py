@@ -10,6 +10,7 @@ from pathlib import Path
 from .._checks import check_count, check_real
 from .._optional import require
 from ..datasets import DatasetUnavailableError, dataset_card, load_dataset
+from ..registry import make_imputer
 from .execute import execute
 from .record import Record
 from .store import Contents, Store
@@ -29,7 +30,7 @@ class RunReport:
     done: list[Record] = field(default_factory=list)
     failed_before: list[Record] = field(default_factory=list)  # in an earlier run, and not repeated
     foreign: dict[Path, str] = field(default_factory=dict)  # files that are not trusted, so their tasks count as not done
-    unavailable: dict[str, str] = field(default_factory=dict)  # data sets that could not be had, whose tasks wait
+    unavailable: dict[str, str] = field(default_factory=dict)  # data sets and imputers that cannot be had; their tasks wait
 
 
 @dataclass(frozen=True)
@@ -101,8 +102,13 @@ def run_suite(
             load_dataset(name, data_home=data_home)
         except DatasetUnavailableError as error:
             report.unavailable[name] = str(error)
+    for name in sorted({task.imputer for task in tasks if task.key not in kept}):
+        try:
+            make_imputer(name, {})._check_parameters()
+        except ModuleNotFoundError as error:  # an optional package, and how to get it
+            report.unavailable[name] = str(error)
     store.plan(suite.name, everything, contents)
-    waiting = [task for task in tasks if task.key not in kept and task.dataset not in report.unavailable]
+    waiting = [t for t in tasks if t.key not in kept and not report.unavailable.keys() & {t.dataset, t.imputer}]
     if waiting:
         tell(RunProgress(len(kept), len(tasks), None, None, activity="starting (compiles once)"))
     estimate = _Estimate(contents.records.values(), waiting, jobs)

@@ -33,7 +33,7 @@ from ..registry import make_imputer, make_mechanism
 from .record import Record
 from .task import Task
 
-_PACKAGES = ("otimpute", "numpy", "scipy", "scikit-learn", "numba", "POT")
+_PACKAGES = ("otimpute", "numpy", "scipy", "scikit-learn", "numba", "POT", "torch")
 _LONGEST_ERROR = 4000
 _MOST_WARNINGS = 5
 _SAME = 1e-6  # in standard deviations

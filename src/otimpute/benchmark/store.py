@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
+from .._checks import check_choice
 from .._files import appears_whole
 from .outcome import Outcome
 from .record import ForeignRecordError, Record
@@ -33,6 +34,12 @@ class Contents:
         _refuse_mixtures(self.planned.values())
         found = [self.records[key] for key in self.planned if key in self.records]
         return [outcome for record in found for outcome in record.outcomes()]
+
+    def only(self, methods: Collection[str]) -> Contents:
+        """What was planned for these methods; without any, everything."""
+        planned = {task.method for task in self.planned.values()}
+        chosen = [check_choice("method", method, planned) for method in methods or planned]
+        return replace(self, planned={key: task for key, task in self.planned.items() if task.method in chosen})
 
     def is_good(self, task: Task) -> bool:
         """Whether the task was done and did not fail."""

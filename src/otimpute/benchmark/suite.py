@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from importlib import resources
 from pathlib import Path
@@ -171,7 +172,8 @@ def _setting(content: Any) -> Setting:
 def _method(label: str, content: Any) -> Method:
     parameters = {} if content is None else _entries(f"method {label!r}", content, "{imputer: knn, n_neighbors: 3}")
     method = Method(label, parameters.pop("imputer", label), parameters)
-    make_imputer(method.imputer, method.parameters)._check_parameters()  # wrong values must not wait for it either
+    with suppress(ModuleNotFoundError):  # what is not installed must not keep the other methods from running
+        make_imputer(method.imputer, method.parameters)._check_parameters()  # wrong values must not wait for it either
     return method
 
 

@@ -110,6 +110,7 @@ def table(
     score: Annotated[str, typer.Option(help=_SCORES)] = "rmse",
     part: Annotated[str, typer.Option(help="train: rows the method was fitted on; test: rows it only transformed.")] = "train",
     format: Annotated[str, typer.Option(help="text, markdown or csv.")] = "text",  # noqa: A002
+    methods: Names = "",
 ) -> None:
     """Scores as a table, data sets by methods, a setting at a time."""
     from .._checks import check_choice
@@ -118,7 +119,7 @@ def table(
     check_choice("--score", score, [*SCORES, "seconds", "added_mib"])
     check_choice("--part", part, ["train", "test"])
     check_choice("--format", format, ["text", "markdown", "csv"])
-    outcomes = _outcomes(folder)
+    outcomes = _outcomes(folder, methods)
     text = render_table(outcomes, score, part, format)
     if format == "text" and sys.stdout.isatty() and _width(text) > shutil.get_terminal_size().columns:
         text = render_table(outcomes, score, part, format, spread=False)
@@ -129,21 +130,22 @@ def table(
 def figures(
     folder: Folder,
     out: Annotated[Path | None, typer.Option(metavar="DIR", help="Where to put them.", show_default="DIR/figures")] = None,
+    methods: Names = "",
 ) -> None:
     """Draw what the results allow: bars, ranks, wins, run times, time against accuracy (SVG and PNG)."""
     from ..benchmark import draw_figures
 
-    outcomes = _outcomes(folder)
+    outcomes = _outcomes(folder, methods)
     typer.echo("drawing ...", err=True)
     for path in draw_figures(outcomes, out or folder / "figures"):
         typer.echo(path)
 
 
-def _outcomes(folder: Path) -> list[Outcome]:
-    """What a folder holds; says so if that is not all."""
+def _outcomes(folder: Path, methods: str) -> list[Outcome]:
+    """What a folder holds of these methods; says so if that is not all."""
     from ..benchmark import Store
 
-    contents = Store(folder).read()
+    contents = Store(folder).read().only(_names(methods))
     n_missing = len(set(contents.planned) - set(contents.records))
     if n_missing:
         typer.echo(f"unfinished: {n_missing} of {_count(len(contents.planned), 'task')} not done yet", err=True)

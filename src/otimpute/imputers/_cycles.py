@@ -1,8 +1,7 @@
 """Algorithm 3's loop: cycles over columns, a few updates of each column's model, and between them everything else.
 
 The table holds predictions wherever a value is missing. In turn, each column's model is updated by the gradient of the batch
-divergence in that column, and predicts it anew. Some columns have few holes or none, but new rows may have them there: their
-models *practise* on observed cells, which the model's predictions replace only while that model is trained.
+divergence in that column, and predicts it anew.
 """
 
 from __future__ import annotations
@@ -17,10 +16,11 @@ from numpy.typing import NDArray
 
 from ..estimator import Callback, FitProgress
 from ..exceptions import DivergedError
-from ._batches import Plan, column_gradient
+from ._batches import column_gradient
 from ._interrupt import one_interrupt
 from ._nets import Nets, Target, begin_update, finish_update, run_updates, write_predictions
 from ._pair_threads import Batches
+from ._trainees import Trainee
 
 _BLOCK_SECONDS = 0.1  # how long compiled code runs before Python may see Ctrl-C, a callback or the clock
 
@@ -36,17 +36,6 @@ class ColumnModels(Protocol):
 
     def restore(self, state: Any) -> None:
         """Return to a `state`."""
-
-
-@dataclass(frozen=True)
-class Trainee:
-    """A column with a model to train."""
-
-    target: Target
-    plan: Plan
-    batch_size: int
-    rows: NDArray[np.int64]  # where values are missing
-    practice: NDArray[np.int64]  # observed, but replaced by predictions while the model is trained
 
 
 @dataclass(frozen=True)

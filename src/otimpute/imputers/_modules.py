@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from .._optional import require
 from ._batches import collect_rows, draw_pair, list_free_rows
-from ._cycles import Trainee, column_gradients
+from ._cycles import column_gradients
 from ._nets import gather_inputs, write_predictions
 
 if TYPE_CHECKING:
@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from torch.nn import Module
 
     from ._pair_threads import Batches
+    from ._trainees import Trainee
 
 _BLOCK = 16_384  # rows predicted at a time
 

@@ -13,26 +13,22 @@ from .._checks import check_choice, check_count, check_flag, check_real
 from .._random import generator
 from .._threads import n_threads
 from .._warn import warn_user
-from ..estimator import check_callbacks, hide_cells, progress_bar, score_cells
+from ..estimator import check_callbacks, progress_bar, score_cells
 from ..exceptions import OtimputeWarning
 from ..gaussian import GaussianModel
 from ..metrics import energy_distance
-from ._batches import Plan, make_geometry
-from ._cycles import ColumnModels, ColumnOrder, CycleSchedule, NetTrainer, Trainee, run_cycles, settle_rows
+from ._batches import make_geometry
+from ._cycles import ColumnModels, ColumnOrder, CycleSchedule, NetTrainer, run_cycles, settle_rows
 from ._descent import make_cells
 from ._metric import MOST_COLUMNS, shrunk_covariance
 from ._modules import ModuleModels, ModuleTrainer, torch_session
 from ._net_models import NetModels, gaussian_regressions, layer_sizes, linear_parameters, random_parameters
 from ._nets import Target
 from ._pair_threads import Batches, PairThreads
-from ._pairs import ALL_ROWS
-from ._transport_imputer import N_CROSS_ITERATIONS, N_SELF_ITERATIONS, Prepared, TransportImputer, warn_if_stopped
+from ._trainees import Trainee, choose_trainees
+from ._transport_imputer import Prepared, TransportImputer, warn_if_stopped
 from ._working_copy import WorkingColumns
 
-# Models of columns with fewer than 5 % holes practise on 20 % of the rows: a few holes would teach them little for new rows.
-_FEW_HOLES = 0.05
-_PRACTICE = 0.2
-_REACH = 1.0  # how far beyond the observed range predictions may go, in units of that range
 _MOST_SWEEPS = 30  # over the columns of a new row
 _SETTLED = 1e-3  # a new row whose values move by less, in standard deviations, is done
 _ROWS_FOR_ENERGY = 1000
@@ -305,7 +301,7 @@ class RoundRobinImputer(TransportImputer):
         )
         work, d = prepared.work, len(self._columns)
         self.batch_size_ = self._choose_batch_size(len(work), len(work))
-        trainees = self._trainees(prepared, seed)
+        trainees = choose_trainees(prepared.work, prepared.free, self.batch_size_, self.one_sided, self.skip_complete, seed)
         with torch_session(seed, callable(self.model) and d > 1):
             models = self._make_models(prepared, seed) if before is None else before.models
             if before is not None:
@@ -315,38 +311,6 @@ class RoundRobinImputer(TransportImputer):
         targets = [trainees[place].target._replace(free=np.empty(0, dtype=bool)) for place in order]
         self._fitted = _Fitted(self._empty, self._columns, models, targets)
         return work
-
-    def _trainees(self, prepared: Prepared, seed: int) -> list[Trainee]:
-        """The columns to train, with their rows and batches."""
-        n, d = prepared.free.shape
-        rng = generator(seed, "practice")
-        trainees = []
-        for column in range(d):
-            free = prepared.free[:, column]
-            practice = np.zeros(n, dtype=bool)
-            if not self.skip_complete and free.mean() < _FEW_HOLES:
-                practice = hide_cells(free[:, None], _PRACTICE, rng)[:, 0]
-            rows, practised = np.flatnonzero(free), np.flatnonzero(practice)
-            if len(rows) + len(practised) == 0:
-                continue
-            trained = free | practice
-            observed = prepared.work[~free, column]
-            low, high = float(observed.min()), float(observed.max())
-            reach = _REACH * (high - low)
-            pools, batch_size = (ALL_ROWS, ALL_ROWS), self.batch_size_
-            if self.one_sided:
-                pools = np.flatnonzero(~trained), np.flatnonzero(trained)
-                batch_size = min(batch_size, *map(len, pools))
-            trainees.append(
-                Trainee(
-                    Target(column, trained, not self.one_sided, low - reach, high + reach),
-                    Plan(seed, *pools, N_CROSS_ITERATIONS, N_SELF_ITERATIONS),
-                    batch_size,
-                    rows,
-                    practised,
-                )
-            )
-        return trainees
 
     def _make_models(self, prepared: Prepared, seed: int) -> Any:
         d = len(self._columns)
@@ -442,9 +406,10 @@ class RoundRobinImputer(TransportImputer):
             names = getattr(self, "feature_names_in_", np.arange(self.n_features_in_))[~self._empty][
                 self._columns.varying[left]
             ]
+            advice = "fit with skip_complete=False" if self.skip_complete else "fit on more rows"
             warn_user(
-                f"columns {', '.join(map(str, names[:10]))} were complete in training and have no model (skip_complete=True): "
-                "their holes get the training mean; fit with skip_complete=False",
+                f"columns {', '.join(map(str, names[:10]))} were complete in training and have no model: "
+                f"their holes get the training mean; {advice}",
                 OtimputeWarning,
             )
         settle_rows(work, holes, self._fitted.targets, self._fitted.models, _SETTLED, _MOST_SWEEPS)

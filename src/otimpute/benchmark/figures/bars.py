@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
 BAR_SCORES = ("mae", "rmse", "wasserstein2")
 _DOTS = "...."
 _GROUP = 0.86  # share of a data set's place that its bars take
+_MOST_BARS = 200  # side by side; with more, the data sets go on below
 # A mean above so many times the median of its data set is an explosion: it must not set the scale of the others.
 _EXPLOSION = {"mae": 5, "rmse": 5, "wasserstein2": 25}
 
@@ -44,6 +46,10 @@ class _Panel:
     limit: float  # top of the axis
     means: NDArray[np.float64]  # [bar, data set]
     sds: NDArray[np.float64]  # [bar, data set]
+
+    def of(self, datasets: NDArray[np.int64]) -> _Panel:
+        """The panel of some of the data sets, with the same axis."""
+        return replace(self, means=self.means[:, datasets], sds=self.sds[:, datasets])
 
 
 def draw_bars(outcomes: Sequence[Outcome], setting: str) -> Figure:
@@ -82,14 +88,20 @@ def _draw(
     panels = [panel for score in BAR_SCORES if (panel := _collect(here, score, list(labels), bars))]
     if not panels:
         raise ValueError(f"no outcome of setting {setting!r} has one of the scores {', '.join(BAR_SCORES)}")
+    n_lines = min(math.ceil(len(labels) * len(bars) / _MOST_BARS), len(labels))
+    lines = np.array_split(np.arange(len(labels)), n_lines)
+    names = np.array([plain(label) for label in labels.values()])
     with house_style():
-        figure = new_figure(min(max(2 + 0.068 * len(labels) * len(bars), 7), 13), 1.8 + 2.2 * len(panels))
-        rows = figure.subplots(len(panels), 1, sharex=True, squeeze=False)[:, 0]
-        for axes, panel in zip(rows, panels, strict=True):
-            _draw_panel(axes, panel, bars)
-        names = [plain(label) for label in labels.values()]
-        rows[-1].set_xticks(range(len(names)), names, rotation=40, ha="right", rotation_mode="anchor")
-        rows[-1].set_xlim(-0.5, len(names) - 0.5)
+        longest = len(lines[0])
+        width = min(max(2 + 0.068 * longest * len(bars), 7), 13)
+        figure = new_figure(width, 1 + n_lines * (0.8 + 2.2 * len(panels)))
+        rows = figure.subplots(n_lines * len(panels), 1, squeeze=False)[:, 0].reshape(n_lines, len(panels))
+        for line, column in zip(lines, rows, strict=True):
+            for axes, panel in zip(column, panels, strict=True):
+                _draw_panel(axes, panel.of(line), bars)
+                axes.set_xticks([])
+                axes.set_xlim(-0.5, longest - 0.5)
+            column[-1].set_xticks(range(len(line)), names[line], rotation=40, ha="right", rotation_mode="anchor")
         patch = require("matplotlib.patches", "drawing figures", "bench").Patch
         look = {"edgecolor": INK, "linewidth": 0.4}
         handles = {label: patch(facecolor=s.color, hatch=s.hatch, **look) for label, s in legend.items()}

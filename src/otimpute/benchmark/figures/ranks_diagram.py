@@ -44,7 +44,8 @@ def draw_ranks(outcomes: Sequence[Outcome], score: str, part: str = "train") -> 
         n_columns = 2 if len(each) > 1 else 1
         panels = [overall, *each.values()]
         lines = [_height(overall), *(max(map(_height, panels[i : i + n_columns])) for i in range(1, len(panels), n_columns))]
-        figure = new_figure(12.5 if n_columns == 2 else 7.5, 1.4 + sum(0.35 + _INCHES_PER_LINE * line for line in lines))
+        width = max(12.5, 9.7 + 0.35 * max(len(panel.methods) for panel in panels)) if n_columns == 2 else 7.5
+        figure = new_figure(width, 1.4 + sum(0.35 + _INCHES_PER_LINE * line for line in lines))
         rows = on_part(part, (o.part for o in outcomes))
         figure.suptitle(plain(f"Average rank by {score_label(score)}{rows} (1 is best)"))
         grid = figure.add_gridspec(len(lines), n_columns, height_ratios=lines)

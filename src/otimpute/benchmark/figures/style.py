@@ -67,19 +67,24 @@ _KNOWN = {
     "gaussian_em": MethodStyle("#bd709b", "xxxx", "P"),
     "missforest": MethodStyle("#291d5a", "", ">"),
     "sinkhorn_paper": MethodStyle("#f5aa07", "", "D"),
+    "linear_rr_paper": MethodStyle("#ffc795", "|||||", "d"),
+    "mlp_rr_paper": MethodStyle("#f68a94", "++++", "h"),
     "sinkhorn": MethodStyle("#cd1c05", "", "*"),
+    "linear_rr": MethodStyle("#e0772d", "/////", "s"),
+    "mlp_rr": MethodStyle("#921331", "", "X"),
+    "meta_sinkhorn": MethodStyle("#d31ca6", "\\\\\\\\\\", "p"),
 }
 # For methods that are not known: a pool for others, a pool for ours.
 _SPARE = {
     False: (
-        MethodStyle("#f4ec7b", "|||||", "s"),
-        MethodStyle("#794609", "", "X"),
-        MethodStyle("#76b7b2", "++++", "h"),
-        MethodStyle("#747474", "///---", "p"),
+        MethodStyle("#f4ec7b", "///|||", (3, 1, 0)),
+        MethodStyle("#794609", "", (4, 1, 45)),
+        MethodStyle("#80bcb7", "|||---", (3, 1, 180)),
+        MethodStyle("#5d5d5d", "///---", "8"),
         MethodStyle("#094b3e", "", (4, 1, 0)),
-        MethodStyle("#dccce4", "\\\\\\|||", "8"),
+        MethodStyle("#d1b6de", "\\\\\\|||", (6, 1, 0)),
     ),
-    True: (MethodStyle("#e0772d", "/////", "d"), MethodStyle("#710000", "", "H")),
+    True: (MethodStyle("#ffefdf", "\\\\\\---", (5, 1, 180)), MethodStyle("#710000", "", "H")),
 }
 
 

@@ -18,8 +18,14 @@ _METHODS = {
     "gain": "GAIN",
     "vaeac": "VAEAC",
     "sinkhorn_paper": "Sinkhorn (paper preset)",
+    "linear_rr_paper": "Linear RR (paper preset)",
+    "mlp_rr_paper": "MLP RR (paper preset)",
     "sinkhorn": "Sinkhorn (ours, defaults)",
+    "linear_rr": "Linear RR (ours)",
+    "mlp_rr": "MLP RR (ours)",
+    "meta_sinkhorn": "Meta Sinkhorn (ours)",
 }
+_OURS = ("sinkhorn", "linear_rr", "mlp_rr", "meta_sinkhorn")
 _MECHANISMS = {
     "mcar": "MCAR",
     "logistic_mar": "MAR",
@@ -44,8 +50,12 @@ _LONGEST = 24
 
 
 def is_ours(method: str) -> bool:
-    """Whether a method is one of this package's: its name begins with ``sinkhorn``."""
-    return method.startswith("sinkhorn")
+    """Whether a method is one of this package's: its name begins with that of one of our imputers.
+
+    >>> is_ours("linear_rr_paper"), is_ours("sinkhorn_tuned"), is_ours("knn")
+    (True, True, False)
+    """
+    return method.startswith(_OURS)
 
 
 def sort_methods(methods: Iterable[str]) -> list[str]:

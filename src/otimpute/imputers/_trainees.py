@@ -1,0 +1,68 @@
+"""Which columns have a model to train, on which rows, with which batches.
+
+Some columns have few holes or none, but new rows may have them there: their models *practise* on observed cells, which the
+model's predictions replace only while that model is trained.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .._random import generator
+from ..estimator import hide_cells
+from ._batches import Plan
+from ._nets import Target
+from ._pairs import ALL_ROWS
+from ._transport_imputer import N_CROSS_ITERATIONS, N_SELF_ITERATIONS
+
+# A handful of holes would teach a model little for new rows: below 5 % it practises on 20 % of the observed cells.
+_FEW_HOLES = 0.05
+_PRACTICE = 0.2
+_REACH = 1.0  # how far beyond the observed range predictions may go, in units of that range
+
+
+@dataclass(frozen=True)
+class Trainee:
+    """A column with a model to train."""
+
+    target: Target
+    plan: Plan
+    batch_size: int
+    rows: NDArray[np.int64]  # where values are missing
+    practice: NDArray[np.int64]  # observed, but replaced by predictions while the model is trained
+
+
+def choose_trainees(
+    work: NDArray[np.float32], free: NDArray[np.bool_], batch_size: int, one_sided: bool, skip_complete: bool, seed: int
+) -> list[Trainee]:
+    """The columns of a working copy that get a model: all of them, or those with missing entries (``free``)."""
+    rng = generator(seed, "practice")
+    trainees = []
+    for column in range(free.shape[1]):
+        missing = free[:, column]
+        practice = np.zeros(len(free), dtype=bool)
+        if not skip_complete and missing.mean() < _FEW_HOLES:
+            practice = hide_cells(missing[:, None], _PRACTICE, rng)[:, 0]
+        predicted = missing | practice
+        if not predicted.any():
+            continue
+        observed = work[~missing, column]
+        low, high = float(observed.min()), float(observed.max())
+        reach = _REACH * (high - low)
+        pools, size = (ALL_ROWS, ALL_ROWS), batch_size
+        if one_sided:
+            pools = np.flatnonzero(~predicted), np.flatnonzero(predicted)
+            size = min(batch_size, *map(len, pools))
+        trainees.append(
+            Trainee(
+                Target(column, predicted, not one_sided, low - reach, high + reach),
+                Plan(seed, *pools, N_CROSS_ITERATIONS, N_SELF_ITERATIONS),
+                size,
+                np.flatnonzero(missing),
+                np.flatnonzero(practice),
+            )
+        )
+    return trainees
