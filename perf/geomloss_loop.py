@@ -21,7 +21,7 @@ def impute(X: np.ndarray, n_steps: int, seed: int, batch_size: int | None = None
     noise = torch.randn(table.shape, generator=generator, dtype=torch.float64)
     values = (means + 0.1 * noise)[missing].requires_grad_()
     # geomloss's blur is the square root of ε; the authors pass .05 · median(½‖x − y‖²) for it.
-    divergence = SamplesLoss("sinkhorn", p=2, blur=_authors_blur(table, means), scaling=0.9, backend="tensorized")
+    divergence = SamplesLoss("sinkhorn", p=2, blur=authors_blur(table, means), scaling=0.9, backend="tensorized")
     optimizer = torch.optim.RMSprop([values], lr=1e-2)
     begun = time.perf_counter()
     for _ in range(n_steps):
@@ -38,7 +38,7 @@ def impute(X: np.ndarray, n_steps: int, seed: int, batch_size: int | None = None
     return filled.numpy(), seconds
 
 
-def _authors_blur(table: torch.Tensor, means: torch.Tensor) -> float:
+def authors_blur(table: torch.Tensor, means: torch.Tensor) -> float:
     filled = torch.where(torch.isnan(table), means, table)[:2000]
     cost = torch.nn.functional.pdist(filled) ** 2 / 2
     return 0.05 * float(cost[cost > 0].median())

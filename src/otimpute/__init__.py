@@ -25,10 +25,12 @@ _HOME = {
 _PACKAGES = ("baselines", "benchmark", "datasets", "metrics", "missingness", "transport")
 
 if TYPE_CHECKING:
+    from .imputers import MetaSinkhornImputer as MetaSinkhornImputer
+    from .imputers import RoundRobinImputer as RoundRobinImputer
     from .imputers import SinkhornImputer as SinkhornImputer
     from .transport import sinkhorn_divergence as sinkhorn_divergence
 
-__all__ = ["SinkhornImputer", "__version__", "sinkhorn_divergence"]
+__all__ = ["MetaSinkhornImputer", "RoundRobinImputer", "SinkhornImputer", "__version__", "sinkhorn_divergence"]
 
 
 def __getattr__(name: str) -> Any:

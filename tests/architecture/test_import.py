@@ -40,13 +40,14 @@ print(sinkhorn_divergence([[0.0]], [[1.0]], epsilon=0.1).converged)
 """
 FIT = """
 import numpy as np
-from otimpute import SinkhornImputer
+from otimpute import RoundRobinImputer, SinkhornImputer
 X = np.random.default_rng(0).normal(size=(40, 3)); X[::4, 1] = np.nan
-print(np.isfinite(SinkhornImputer(max_steps=5, random_state=0).fit_transform(X)).all())
+imputers = SinkhornImputer(max_steps=5, random_state=0), RoundRobinImputer("mlp", max_cycles=1, random_state=0)
+print(all(np.isfinite(imputer.fit_transform(X)).all() for imputer in imputers))
 """
 
 
-def test_algorithm_1_needs_no_optional_package() -> None:
+def test_algorithms_1_and_3_need_no_optional_package() -> None:
     hide = """
 import sys
 class Absent:

@@ -33,7 +33,20 @@ def test_the_example_of_the_benchmark_guide_runs(capsys: pytest.CaptureFixture[s
     assert all(0 < float(score) < 1 for score in scores.values())
 
 
-@pytest.mark.parametrize("page", ["README.md", "docs/benchmark.md", "docs/results/README.md", "docs/results/claims.md"])
+def test_the_examples_of_the_guide_to_models_run(capsys: pytest.CaptureFixture[str]) -> None:
+    pytest.importorskip("torch", reason="needs the extra torch")
+    page = (README.parent / "docs/models.md").read_text(encoding="utf-8")
+    scope: dict[str, object] = {}
+    for example in re.findall(r"```python\n(.*?)```", page, re.DOTALL):
+        exec(compile(example, "models.md", "exec"), scope)
+    lines = capsys.readouterr().out.splitlines()
+    assert [line.rsplit(maxsplit=1)[0] for line in lines[1:]] == ["new rows", "completer"]
+    assert all(float(line.rsplit(maxsplit=1)[1]) < 0.3 for line in lines[1:])
+
+
+@pytest.mark.parametrize(
+    "page", ["README.md", "docs/benchmark.md", "docs/models.md", "docs/results/README.md", "docs/results/claims.md"]
+)
 def test_every_link_to_a_file_leads_somewhere(page: str) -> None:
     path = README.parent / page
     links = re.findall(r"\]\(([^)#:]+)(?:#[^)]*)?\)", path.read_text(encoding="utf-8"))

@@ -308,7 +308,7 @@ def test_time_limit_and_callback_stop_a_fit() -> None:
     stopped.fit(X_incomplete)
     assert stopped.stop_reason_ == "callback"
     assert seen[-1].step >= 40
-    assert seen[-1].max_steps == 5 * 15 * 5
+    assert seen[-1].max_steps == 5 * 15 * 5  # cycles, updates, columns
 
 
 def test_a_cycle_that_changes_nothing_ends_the_fit() -> None:
@@ -392,3 +392,24 @@ def test_without_torch_models_of_ones_own_ask_for_it(monkeypatch: pytest.MonkeyP
         with pytest.raises(ModuleNotFoundError, match=r'pip install "otimpute\[torch\]"'):
             imputer.fit(X_incomplete)
     RoundRobinImputer("mlp", **QUICK).fit(X_incomplete)
+
+
+def test_an_untrained_start_is_never_taken_for_the_best_cycle() -> None:
+    """With random weights the table starts from another model's guesses, which say nothing of the weights."""
+    X = whitened(load_wine().data)
+    X_incomplete, missing = punch(X)
+    imputer = RoundRobinImputer(
+        initial_weights="random", learning_rate=1e-3, max_cycles=2, validation_fraction=0.1, random_state=0
+    )
+    imputer.fit(X_incomplete)
+    assert imputer.history_["validation_rmse"][0] < min(imputer.history_["validation_rmse"][1:])
+    assert imputer.best_cycle_ >= 1
+
+
+def test_random_weights_are_trained_longer_and_faster_by_default() -> None:
+    X = whitened(load_wine().data)
+    X_incomplete, missing = punch(X)
+    imputer = RoundRobinImputer(initial_weights="random", tol=0, random_state=0)
+    imputed = imputer.fit_transform(X_incomplete)
+    assert imputer.n_cycles_ == 20
+    assert mae(X, imputed, missing) < 0.8 * mae(X, np.where(missing, np.nanmean(X_incomplete, axis=0), X), missing)

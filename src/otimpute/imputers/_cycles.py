@@ -128,11 +128,13 @@ def run_cycles(
     values: NDArray[np.float32],
     evaluate: Callable[[], float],
     score: Callable[[], dict[str, float]] | None,
+    start_counts: bool,
     callbacks: Sequence[Callback],
 ) -> CycleOutcome:
     """Train until the schedule, a score that no longer falls, the clock, a callback or Ctrl-C says stop.
 
     ``score`` judges hidden values after each cycle; its first entry decides, and the best cycle's models and table are kept.
+    The start is among them if it ``start_counts``, that is, if the table holds what the models predict.
     """
     history: dict[str, list[float]] = {"cycle": [], "loss": [], "movement": []}
     best_score, best_cycle, best = np.inf, 0, None
@@ -156,7 +158,7 @@ def run_cycles(
         for name, value in scores.items():
             history.setdefault(f"validation_{name}", []).append(value)
         decisive = next(iter(scores.values()))
-        if decisive < best_score:
+        if decisive < best_score and (start_counts or cycle > 0):
             best_score, best_cycle = decisive, cycle
             best = models.state(), [values[t.rows, t.target.column] for t in trainees]
 

@@ -47,7 +47,6 @@ class TransportImputer(BaseImputer):
     epsilon: float | str
     batch_size: int | str
     n_pairs: int
-    learning_rate: float
     step_decay: float
     initial: Any
     noise: float
@@ -84,7 +83,6 @@ class TransportImputer(BaseImputer):
         if self.batch_size != "auto":
             check_count("batch_size", self.batch_size, advice='pass "auto" to derive it from the table')
         check_count("n_pairs", self.n_pairs)
-        check_real("learning_rate", self.learning_rate, above=0)
         check_real("step_decay", self.step_decay, above=0, at_most=1)
         check_real("noise", self.noise, at_least=0)
         check_real("tol", self.tol, at_least=0)

@@ -24,8 +24,8 @@ from ._pairs import ALL_ROWS, one_sided_pools
 from ._transport_imputer import N_CROSS_ITERATIONS, N_SELF_ITERATIONS, Prepared, TransportImputer, warn_if_stopped
 from ._working_copy import WorkingColumns
 
-_FEWEST_STEPS = 500
-_VISITS = 50  # how often every row should meet others, at least
+_FEWEST_STEPS = 1000
+_VISITS = 10  # how often every row should meet others, at least
 
 
 class MetaSinkhornImputer(TransportImputer):
@@ -44,7 +44,7 @@ class MetaSinkhornImputer(TransportImputer):
         module is copied, yours is not changed. None takes a network with two hidden layers on values and indicators, which
         corrects the first guess.
     max_steps : int or "auto", default="auto"
-        Updates by Adam; automatically 500, and more when that is too few for every row to be drawn about 50 times.
+        Updates by Adam; automatically 1000, and more when that is too few for every row to be drawn about 10 times.
     n_pairs : int, default=2
         Pairs of batches per step.
     one_sided : bool, default=False
@@ -55,7 +55,7 @@ class MetaSinkhornImputer(TransportImputer):
         they no longer fall and returns to the best parameters (by RMSE). The hidden values come back untouched.
     patience : int, default=5
         Twentieths of the steps without a better score before the fit stops.
-    learning_rate : float, default=1e-3
+    learning_rate : float, default=3e-3
         Adam's step size.
     step_decay : float in (0, 1], default=0.1
         The step size falls geometrically to this share of itself; 1 keeps it.
@@ -160,7 +160,7 @@ class MetaSinkhornImputer(TransportImputer):
         one_sided: bool = False,
         validation_fraction: float = 0.0,
         patience: int = 5,
-        learning_rate: float = 1e-3,
+        learning_rate: float = 3e-3,
         step_decay: float = 0.1,
         l2: float = 1e-5,
         epsilon: float | str = "auto",
@@ -209,6 +209,7 @@ class MetaSinkhornImputer(TransportImputer):
     def _check_parameters(self) -> None:
         torch_for("MetaSinkhornImputer")
         self._check_shared_parameters()
+        check_real("learning_rate", self.learning_rate, above=0)
         check_choice("initial", self.initial, ["auto", "mean", "em"])
         if self.max_steps != "auto":
             check_count("max_steps", self.max_steps, advice='pass "auto" to derive it from the table')

@@ -29,6 +29,9 @@ from ._trainees import Trainee, choose_trainees
 from ._transport_imputer import Prepared, TransportImputer, warn_if_stopped
 from ._working_copy import WorkingColumns
 
+# Cycles and step size by the start of the models (docs/studies/round-robin.md).
+_FROM_REGRESSIONS = 5, 1e-3
+_FROM_SCRATCH = 20, 1e-2
 _MOST_SWEEPS = 30  # over the columns of a new row
 _SETTLED = 1e-3  # a new row whose values move by less, in standard deviations, is done
 _ROWS_FOR_ENERGY = 1000
@@ -50,8 +53,8 @@ class RoundRobinImputer(TransportImputer):
     model : {"linear", "mlp"} or function, default="linear"
         Linear models, the paper's networks (d − 1 → 2 (d − 1) → d − 1 → 1, ReLU), or a function that takes the number of inputs
         and returns a torch module that maps ``[rows, inputs]`` to one number a row. Only the last needs torch.
-    max_cycles : int, default=5
-        Times each column is visited, at most.
+    max_cycles : int or "auto", default="auto"
+        Times each column is visited, at most; automatically 5 from a Gaussian start or a warm one, 20 from random weights.
     n_updates : int, default=15
         Updates of a column's model (K in the paper) at each visit, by Adam.
     n_pairs : int, default=5
@@ -73,9 +76,10 @@ class RoundRobinImputer(TransportImputer):
         Whether columns without holes get no model; holes in them later are filled with the training mean, and a warning. By
         default their models are trained too, on observed values hidden from them, so that later holes are welcome anywhere.
     initial_weights : {"gaussian", "random"}, default="gaussian"
-        Start of the built-in models: regressions of a Gaussian model of the table, or random as torch's layers start.
-    learning_rate : float, default=1e-3
-        Adam's step size.
+        Start of the built-in models: regressions of a Gaussian model of the table, or random as torch's layers start. Modules
+        of your own start as your function made them, which counts as random.
+    learning_rate : float or "auto", default="auto"
+        Adam's step size; automatically 1e-3 from a Gaussian start or a warm one, 1e-2 from random weights.
     step_decay : float in (0, 1], default=1.0
         The step size falls geometrically, cycle by cycle, to about this share of itself.
     l2 : float, default=1e-5
@@ -193,7 +197,7 @@ class RoundRobinImputer(TransportImputer):
         self,
         model: Any = "linear",
         *,
-        max_cycles: int = 5,
+        max_cycles: int | str = "auto",
         n_updates: int = 15,
         n_pairs: int = 5,
         one_sided: bool = False,
@@ -203,7 +207,7 @@ class RoundRobinImputer(TransportImputer):
         patience: int = 2,
         skip_complete: bool = False,
         initial_weights: str = "gaussian",
-        learning_rate: float = 1e-3,
+        learning_rate: float | str = "auto",
         step_decay: float = 1.0,
         l2: float = 1e-5,
         epsilon: float | str = "auto",
@@ -276,7 +280,10 @@ class RoundRobinImputer(TransportImputer):
                     f"got {self.model!r}"
                 )
             check_choice("model", self.model, ["linear", "mlp"])
-        check_count("max_cycles", self.max_cycles)
+        if self.max_cycles != "auto":
+            check_count("max_cycles", self.max_cycles, advice='pass "auto" to let the start decide')
+        if self.learning_rate != "auto":
+            check_real("learning_rate", self.learning_rate, above=0, advice='pass "auto" to let the start decide')
         check_count("n_updates", self.n_updates)
         check_count("patience", self.patience)
         check_choice("order", self.order, ["increasing", "random", "given"])
@@ -307,7 +314,7 @@ class RoundRobinImputer(TransportImputer):
             if before is not None:
                 work[:, :d][prepared.free] = 0
                 settle_rows(work, prepared.free, [t.target for t in trainees], models, _SETTLED, _MOST_SWEEPS)
-            order = self._run(prepared, trainees, models, seed, deadline)
+            order = self._run(prepared, trainees, models, seed, deadline, from_scratch=before is None and not wants_model)
         targets = [trainees[place].target._replace(free=np.empty(0, dtype=bool)) for place in order]
         self._fitted = _Fitted(self._empty, self._columns, models, targets)
         return work
@@ -328,15 +335,25 @@ class RoundRobinImputer(TransportImputer):
             model = GaussianModel(np.zeros(d), shrunk_covariance(covariance), 0, False)
         return NetModels(sizes, linear_parameters(sizes, *gaussian_regressions(model), rng))
 
-    def _run(self, prepared: Prepared, trainees: list[Trainee], models: Any, seed: int, deadline: float) -> NDArray[np.int64]:
+    def _run(
+        self,
+        prepared: Prepared,
+        trainees: list[Trainee],
+        models: Any,
+        seed: int,
+        deadline: float,
+        *,
+        from_scratch: bool,
+    ) -> NDArray[np.int64]:
         """Algorithm 3 on the prepared working copy, in place; returns the last order of the trainees."""
         order = ColumnOrder(self.order, [len(trainee.rows) for trainee in trainees], generator(seed, "order"))
         work, d = prepared.work, len(self._columns)
         largest = float(np.abs(work[:, :d][~prepared.free]).max(initial=0))
+        max_cycles, learning_rate = _FROM_SCRATCH if from_scratch else _FROM_REGRESSIONS
         schedule = CycleSchedule(
-            self.max_cycles,
+            max_cycles if self.max_cycles == "auto" else int(self.max_cycles),
             self.n_updates,
-            self.learning_rate,
+            learning_rate if self.learning_rate == "auto" else float(self.learning_rate),
             self.step_decay,
             self.l2,
             self.tol * largest,
@@ -357,6 +374,7 @@ class RoundRobinImputer(TransportImputer):
                     work,
                     lambda: batches.evaluate([(trainee.plan, trainee.batch_size) for trainee in trainees]),
                     self._score(prepared, seed) if prepared.hidden.any() else None,
+                    not from_scratch,
                     [*bar, *check_callbacks(self.callbacks)],
                 )
         finally:

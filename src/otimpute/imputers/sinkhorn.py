@@ -215,6 +215,7 @@ class SinkhornImputer(TransportImputer):
 
     def _check_parameters(self) -> None:
         self._check_shared_parameters()
+        check_real("learning_rate", self.learning_rate, above=0)
         if self.max_steps != "auto":
             check_count("max_steps", self.max_steps, advice='pass "auto" to derive it from the table')
         check_count("reference_size", self.reference_size)
