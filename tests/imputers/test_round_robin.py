@@ -397,7 +397,7 @@ def test_without_torch_models_of_ones_own_ask_for_it(monkeypatch: pytest.MonkeyP
 def test_an_untrained_start_is_never_taken_for_the_best_cycle() -> None:
     """With random weights the table starts from another model's guesses, which say nothing of the weights."""
     X = whitened(load_wine().data)
-    X_incomplete, missing = punch(X)
+    X_incomplete, _ = punch(X)
     imputer = RoundRobinImputer(
         initial_weights="random", learning_rate=1e-3, max_cycles=2, validation_fraction=0.1, random_state=0
     )
