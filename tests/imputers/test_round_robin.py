@@ -16,7 +16,7 @@ from otimpute import RoundRobinImputer
 from otimpute.datasets import make_toy
 from otimpute.estimator import FitProgress
 from otimpute.exceptions import DivergedError, FitStoppedWarning, OtimputeWarning
-from otimpute.imputers._cycles import ColumnOrder
+from otimpute.imputers._cycles import ColumnOrder, NetTrainer
 from otimpute.metrics import energy_distance, mae, rmse
 
 DATA = Path(__file__).parents[3] / "shared" / "data" / "uci"
@@ -172,19 +172,26 @@ def test_columns_are_visited_in_the_order_asked_for() -> None:
 @pytest.mark.parametrize("score", ["rmse", "mae", "energy"])
 def test_validation_keeps_the_best_cycle(score: str) -> None:
     X_incomplete, _ = punch(whitened(load_wine().data))
-    settings = {"learning_rate": 0.05, "random_state": 0, "validation_fraction": 0.2, "validation_score": score, "tol": 0}
-    imputer = RoundRobinImputer("mlp", max_cycles=12, patience=3, **settings)
+    settings = {
+        "initial_weights": "random", "learning_rate": 0.05, "tol": 0, "random_state": 0,
+        "validation_fraction": 0.2, "validation_score": score, "patience": 3,
+    }  # fmt: skip
+    imputer = RoundRobinImputer("mlp", max_cycles=30, **settings)
     imputed = imputer.fit_transform(X_incomplete)
     scores = imputer.history_[f"validation_{score}"]
     assert imputer.stop_reason_ == "validation"
-    assert imputer.best_cycle_ == int(np.argmin(scores)) == imputer.n_cycles_ - 3
-    assert len(scores) == imputer.n_cycles_ + 1 < 13
+    assert imputer.best_cycle_ == 1 + int(np.argmin(scores[1:])) == imputer.n_cycles_ - 3
+    assert len(scores) == imputer.n_cycles_ + 1 < 31
     observed = ~np.isnan(X_incomplete)
     np.testing.assert_array_equal(imputed[observed], X_incomplete[observed])
-    if imputer.best_cycle_:
-        # Without step decay the first cycles of a longer fit are those of a shorter one.
-        short = RoundRobinImputer("mlp", max_cycles=imputer.best_cycle_, patience=3, **settings)
-        np.testing.assert_array_equal(short.fit_transform(X_incomplete), imputed)
+    # Without step decay the first cycles of a longer fit are those of a shorter one.
+    short = RoundRobinImputer("mlp", max_cycles=imputer.best_cycle_, **settings)
+    np.testing.assert_array_equal(short.fit_transform(X_incomplete), imputed)
+    # Stopped inside the cycle after the best one: its half-trained models are not kept.
+    n_updates = imputer.best_cycle_ * 15 * 13 + 40
+    stopped = RoundRobinImputer("mlp", max_cycles=30, callbacks=lambda p: p.step >= n_updates, **settings)
+    np.testing.assert_array_equal(stopped.fit_transform(X_incomplete), imputed)
+    assert stopped.stop_reason_ == "callback"
 
 
 def test_validation_of_a_table_too_small_to_hide_anything_warns() -> None:
@@ -208,24 +215,27 @@ def test_columns_complete_in_training_have_models_unless_skipped() -> None:
     np.testing.assert_allclose(imputed["whole"], frame["whole"].mean(), rtol=1e-5)
 
 
-def test_practice_leaves_observed_values_in_the_table() -> None:
+def test_practice_leaves_observed_values_in_the_table(monkeypatch: pytest.MonkeyPatch) -> None:
     """Models of complete columns are trained on hidden cells, which must be back when the others look at them."""
     X = correlated(200, 4)
     X_incomplete = X.copy()
     X_incomplete[::2, 0] = np.nan
     tables = []
 
-    def look(_: FitProgress) -> None:
-        frame: Any = inspect.currentframe()
-        while frame.f_code.co_name != "run_cycles":
-            frame = frame.f_back
-        tables.append((frame.f_locals["trainee"].target.column, frame.f_locals["values"][:, :4].copy()))
+    def look(self: NetTrainer, trainee: Any, *rest: Any) -> None:
+        update(self, trainee, *rest)
+        tables.append((trainee.target.column, self.batches.cells.values[:, :4].copy()))
 
-    RoundRobinImputer(callbacks=[look], **QUICK).fit(X_incomplete)
+    update = NetTrainer.update
+    monkeypatch.setattr(NetTrainer, "update", look)
+    RoundRobinImputer(**QUICK).fit(X_incomplete)
     standard = whitened(X)
     for column, table in tables:
         others = [k for k in range(1, 4) if k != column]
         np.testing.assert_allclose(table[:, others], standard[:, others], atol=1e-5)
+        if column:
+            replaced = np.abs(table[:, column] - standard[:, column]) > 1e-3
+            assert 0.1 < replaced.mean() <= 0.2
     assert {column for column, _ in tables} == {0, 1, 2, 3}
 
 
@@ -331,17 +341,20 @@ def test_a_fit_that_diverges_says_so() -> None:
         RoundRobinImputer(learning_rate=1e30, random_state=0).fit(X_incomplete)
 
 
-def test_predictions_never_run_away() -> None:
+def test_predictions_never_run_away_and_a_fit_that_would_says_so() -> None:
     """Models that amplify each other are held near the observed range, in the fit and in new rows."""
     X_incomplete, _ = punch(correlated(200, 3))
     imputer = RoundRobinImputer(learning_rate=10.0, max_cycles=3, random_state=0)
     low, high = np.nanmin(X_incomplete, axis=0), np.nanmax(X_incomplete, axis=0)
-    for imputed in (imputer.fit_transform(X_incomplete), imputer.transform(X_incomplete)):
+    with pytest.warns(OtimputeWarning, match="of the imputed values are held at one range beyond the observed ones"):
+        outputs = [imputer.fit_transform(X_incomplete), imputer.transform(X_incomplete)]
+    for imputed in outputs:
         assert (imputed >= low - 1.01 * (high - low)).all()
         assert (imputed <= high + 1.01 * (high - low)).all()
 
 
-def test_many_columns_start_from_a_plain_covariance() -> None:
+def test_many_columns_start_from_a_plain_covariance(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(transport_imputer, "fit_model", None)  # too expensive here: not even begun
     rng = np.random.default_rng(0)
     factors = rng.normal(size=(400, 5))
     X = whitened(factors @ rng.normal(size=(5, 310)) + 0.5 * rng.normal(size=(400, 310)))
@@ -413,3 +426,91 @@ def test_random_weights_are_trained_longer_and_faster_by_default() -> None:
     imputed = imputer.fit_transform(X_incomplete)
     assert imputer.n_cycles_ == 20
     assert mae(X, imputed, missing) < 0.8 * mae(X, np.where(missing, np.nanmean(X_incomplete, axis=0), X), missing)
+
+
+def test_the_paper_preset_on_raw_columns_warns() -> None:
+    with pytest.warns(OtimputeWarning) as caught:
+        RoundRobinImputer.paper(max_cycles=1, n_updates=1, random_state=0).fit(punch(load_wine().data)[0])
+    assert any("about unit spread, got 0.1" in str(warning.message) for warning in caught)
+
+
+def test_a_warm_start_survives_a_fit_that_failed_and_refuses_another_model() -> None:
+    X_incomplete, _ = punch(whitened(correlated(150, 4)))
+    imputer = RoundRobinImputer(warm_start=True, **QUICK).fit(X_incomplete)
+    before = weights_of(imputer, 0).copy()
+    with pytest.raises(DivergedError):
+        imputer.set_params(learning_rate=1e30).fit(X_incomplete)
+    imputer.set_params(learning_rate=1e-6).fit(X_incomplete)
+    np.testing.assert_allclose(weights_of(imputer, 0), before, atol=1e-4)
+    with pytest.raises(ValueError, match="continues to train 'linear', got 'mlp'"):
+        imputer.set_params(model="mlp").fit(X_incomplete)
+
+
+def test_a_warm_start_warns_where_the_old_scales_do_not_fit() -> None:
+    X_incomplete, _ = punch(whitened(correlated(150, 3)))
+    X_incomplete[:, 2] = 5
+    imputer = RoundRobinImputer(warm_start=True, **QUICK).fit(X_incomplete)
+    with pytest.warns(OtimputeWarning, match="lie far outside"):
+        imputer.fit(1000 * X_incomplete)
+    X_incomplete[:, 2] = np.arange(150)
+    with pytest.warns(OtimputeWarning, match="columns vary that were constant"):
+        imputer.fit(X_incomplete)
+    constant = RoundRobinImputer(warm_start=True, **QUICK).fit(np.ones((20, 3)))
+    with pytest.warns(OtimputeWarning, match="columns vary that were constant"):
+        constant.fit(X_incomplete)
+
+
+def test_a_batch_without_holes_changes_no_model() -> None:
+    X = whitened(correlated(3000, 3))
+    X[7, 1] = np.nan
+    settings = {"skip_complete": True, "learning_rate": 1e-2, "l2": 0.1, "n_pairs": 1, "batch_size": 2, "tol": 0}
+    imputer = RoundRobinImputer(max_cycles=10, n_updates=10, random_state=0, **settings).fit(X)
+    untrained = RoundRobinImputer(max_cycles=1, random_state=0, **{**settings, "learning_rate": 1e-12}).fit(X)
+    np.testing.assert_allclose(weights_of(imputer, 1), weights_of(untrained, 1), atol=0.05)
+
+
+def test_skipped_columns_stay_so_with_validation() -> None:
+    X_incomplete = correlated(100, 4)
+    X_incomplete[::3, 0] = np.nan
+    imputer = RoundRobinImputer(skip_complete=True, validation_fraction=0.2, **QUICK).fit(X_incomplete)
+    assert [target.column for target in imputer._fitted.targets] == [0]
+
+
+def test_limits_are_those_of_all_observed_values_hidden_or_not() -> None:
+    X_incomplete, _ = punch(correlated(60, 3))
+    imputer = RoundRobinImputer(validation_fraction=0.6, **QUICK).fit(X_incomplete)
+    scaler = imputer._columns.scaler
+    for target in imputer._fitted.targets:
+        ends = scaler.restore(np.array([target.low, target.high]), np.full(2, target.column))
+        column = X_incomplete[:, target.column]
+        low, high = np.nanmin(column), np.nanmax(column)
+        np.testing.assert_allclose(ends, [2 * low - high, 2 * high - low], rtol=1e-4)
+
+
+def test_networks_follow_far_tails_as_linear_models_do() -> None:
+    rng = np.random.default_rng(0)
+    x = -np.exp(1.8 * rng.normal(size=(400, 1)))
+    X = np.hstack([x, x, -x]) + 0.01 * rng.normal(size=(400, 3))
+    far = np.argsort(X[:, 0])[1:4]  # the farthest stays and sets the limits
+    X_incomplete = X.copy()
+    X_incomplete[far, 0] = np.nan
+    X_incomplete[::5, 1] = np.nan
+    imputed = RoundRobinImputer("mlp", **QUICK).fit_transform(X_incomplete)
+    np.testing.assert_allclose(imputed[far, 0], X[far, 0], rtol=0.1)
+
+
+def test_progress_is_shown_without_rich(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    import sys
+
+    monkeypatch.setitem(sys.modules, "rich", None)
+    RoundRobinImputer(verbose=1, **QUICK).fit(punch(correlated(50, 3))[0])
+    lines = capsys.readouterr().err.splitlines()
+    assert len(lines) == 2
+    assert lines[0].startswith("round-robin imputation: step ")
+
+
+def test_networks_that_no_memory_holds_are_refused() -> None:
+    from otimpute.imputers._net_models import layer_sizes, random_parameters
+
+    with pytest.raises(ValueError, match='grow with the cube of the columns; use model="linear"'):
+        random_parameters(layer_sizes("mlp", 999), 1000, np.random.default_rng(0))

@@ -16,7 +16,7 @@ torch = pytest.importorskip("torch", reason="needs the extra torch")
 import otimpute.imputers._interrupt as interrupt  # noqa: E402
 from otimpute import MetaSinkhornImputer, RoundRobinImputer  # noqa: E402
 from otimpute.estimator import FitProgress  # noqa: E402
-from otimpute.exceptions import DivergedError, FitStoppedWarning  # noqa: E402
+from otimpute.exceptions import DivergedError, FitStoppedWarning, OtimputeWarning  # noqa: E402
 from otimpute.imputers._net_models import layer_sizes, random_parameters  # noqa: E402
 from otimpute.metrics import mae, rmse  # noqa: E402
 from otimpute.transport import sinkhorn_divergence  # noqa: E402
@@ -63,6 +63,18 @@ class Fixed(nn.Module):
         return values
 
 
+class NotFinite(nn.Linear):
+    def forward(self, inputs: Any) -> Any:
+        return super().forward(inputs) / 0
+
+
+class Wild(Linear):
+    """Finite on all ordinary rows."""
+
+    def forward(self, values: Any, missing: Any) -> Any:
+        return torch.where(missing, self.layer(values) * torch.sqrt(20 - values.abs().amax(1, keepdim=True)), values)
+
+
 X_INCOMPLETE = punch(correlated(60, 3))[0]
 
 WRONG_COMPLETERS: dict[str, tuple[Any, type[Exception], str]] = {
@@ -81,6 +93,16 @@ WRONG_COMPLETERS: dict[str, tuple[Any, type[Exception], str]] = {
     ),
     "NaN": (Changed(3, lambda out, v, m, layer: torch.where(m, out * torch.nan, v)), ValueError, "returned NaN or infinity"),
     "not differentiable": (Changed(3, lambda out, v, m, layer: out.detach()), ValueError, "is not differentiable"),
+    "holes without parameters": (
+        Changed(3, lambda out, v, m, layer: torch.where(m, v, v + 0 * layer(v))),
+        ValueError,
+        "does not depend on them",
+    ),
+    "in place": (Changed(3, lambda out, v, m, layer: v.masked_scatter_(m, layer(v)[m])[:, :2]), ValueError, "got (60, 2)"),
+    "a class": (Linear, TypeError, "(a class; pass an instance of it)"),
+    "another table": (Linear(5), ValueError, "failed on tensors of shape (60, 3)"),
+    "half precision": (Linear(3).half(), ValueError, "float32 or float64 on the CPU, got torch.float16"),
+    "meta device": (Linear(3).to("meta"), ValueError, "on the CPU, got torch.float32 on meta"),
 }
 
 
@@ -92,10 +114,16 @@ def test_a_completer_that_cannot_be_trained_is_refused_with_a_reason(name: str) 
     assert message in str(caught.value)
 
 
+ONE_MODULE = nn.Linear(2, 1)
 WRONG_MODELS: dict[str, tuple[Any, type[Exception], str]] = {
     "not a module": (lambda d_in: 3, TypeError, "the module that model(d_in) returns must be a torch.nn.Module, got 3"),
     "no parameters": (lambda d_in: nn.Flatten(), ValueError, "has no trainable parameters"),
     "wrong shape": (lambda d_in: nn.Linear(d_in, 2), ValueError, "one number a row, a tensor of shape (5,) or (5, 1)"),
+    "a module itself": (nn.Linear(2, 1), TypeError, "pass a function such as lambda d_in: torch.nn.Linear(d_in, 1)"),
+    "a class": (nn.Linear, TypeError, "called with a number of inputs, failed"),
+    "the same module again": (lambda d_in: ONE_MODULE, ValueError, "returned the same module twice"),
+    "other inputs": (lambda d_in: nn.Linear(d_in + 1, 1), ValueError, "failed on a tensor of shape (5, 2)"),
+    "NaN": (lambda d_in: NotFinite(d_in, 1), ValueError, "returns NaN or infinity"),
     "frozen": (lambda d_in: nn.Linear(d_in, 1).requires_grad_(False), ValueError, "has no trainable parameters"),
 }
 
@@ -355,3 +383,91 @@ def test_wrong_parameters_are_named_with_what_is_accepted(parameters: dict[str, 
 def test_every_parameter_is_documented() -> None:
     names = list(inspect.signature(MetaSinkhornImputer).parameters)
     assert [name for name in names if f"\n    {name} : " not in MetaSinkhornImputer.__doc__] == []
+
+
+def test_a_prediction_that_is_not_finite_is_an_error_not_an_imputation() -> None:
+    X = whitened(correlated(60, 3))
+    X[::3, 1] = np.nan
+    imputer = MetaSinkhornImputer(Wild(3), max_steps=3, random_state=0).fit(X)
+    with pytest.raises(DivergedError, match="must be finite wherever its inputs are"):
+        imputer.transform([[30.0, np.nan, 0.0]])
+    with pytest.raises(DivergedError, match="lower learning_rate"):
+        MetaSinkhornImputer(learning_rate=1e30, callbacks=lambda p: p.step >= 3, random_state=0).fit(X)
+
+
+def test_fitted_modules_answer_several_threads_alike() -> None:
+    from concurrent.futures import ThreadPoolExecutor
+
+    class Forgetful(Linear):
+        def forward(self, values: Any, missing: Any) -> Any:
+            return torch.where(missing, nn.functional.dropout(self.layer(values), 0.5, self.training), values)
+
+    model = lambda d_in: nn.Sequential(nn.Dropout(0.5), nn.Linear(d_in, 1))  # noqa: E731
+    for imputer in (
+        MetaSinkhornImputer(Forgetful(3), max_steps=3, random_state=0),
+        RoundRobinImputer(model, max_cycles=1, n_updates=2, random_state=0),
+    ):
+        expected = imputer.fit(X_INCOMPLETE).transform(X_INCOMPLETE)
+        with ThreadPoolExecutor(4) as pool:
+            for found in pool.map(imputer.transform, [X_INCOMPLETE] * 12):
+                np.testing.assert_array_equal(found, expected)
+
+
+def test_fits_in_several_threads_are_those_of_one() -> None:
+    from concurrent.futures import ThreadPoolExecutor
+
+    fits = [
+        lambda seed=seed: MetaSinkhornImputer(max_steps=10, random_state=seed).fit_transform(X_INCOMPLETE) for seed in range(4)
+    ]
+    alone = [fit() for fit in fits]
+    with ThreadPoolExecutor(4) as pool:
+        for found, expected in zip(pool.map(lambda fit: fit(), fits), alone, strict=True):
+            np.testing.assert_array_equal(found, expected)
+
+
+def test_parts_left_in_evaluation_mode_stay_so() -> None:
+    class Frozen(Linear):
+        def __init__(self) -> None:
+            super().__init__(3)
+            self.norm = nn.BatchNorm1d(3).eval()
+
+        def forward(self, values: Any, missing: Any) -> Any:
+            return torch.where(missing, self.layer(self.norm(values)), values)
+
+    imputer = MetaSinkhornImputer(Frozen(), max_steps=5, random_state=0).fit(X_INCOMPLETE)
+    assert int(imputer.completer_.norm.num_batches_tracked) == 0
+    assert not imputer.completer_.training
+
+
+def test_a_warm_start_survives_a_fit_that_failed_and_refuses_another_completer() -> None:
+    imputer = MetaSinkhornImputer(Linear(3), max_steps=10, warm_start=True, random_state=0).fit(X_INCOMPLETE)
+    trained, before = imputer.completer_, imputer.transform(X_INCOMPLETE)
+    with pytest.raises(DivergedError):
+        imputer.set_params(learning_rate=1e30).fit(X_INCOMPLETE)
+    assert all(torch.isfinite(parameter).all() for parameter in trained.parameters())
+    imputer.set_params(learning_rate=1e-7, max_steps=1).fit(X_INCOMPLETE)
+    np.testing.assert_allclose(imputer.transform(X_INCOMPLETE), before, atol=1e-3)
+    with pytest.raises(ValueError, match="continues to train Linear"):
+        imputer.set_params(completer=Linear(3)).fit(X_INCOMPLETE)
+
+
+def test_training_rows_and_new_rows_get_the_same_guess_after_a_warm_start_with_validation() -> None:
+    imputer = MetaSinkhornImputer(max_steps=5, warm_start=True, validation_fraction=0.2, random_state=0).fit(X_INCOMPLETE)
+    np.testing.assert_allclose(imputer.fit_transform(X_INCOMPLETE), imputer.transform(X_INCOMPLETE), atol=1e-4)
+
+
+def test_a_completer_of_ones_own_warns_of_columns_it_never_learned() -> None:
+    X = correlated(60, 3)
+    imputer = MetaSinkhornImputer(Linear(3), max_steps=2, random_state=0).fit(X)
+    assert imputer.stop_reason_ == "nothing missing"
+    with pytest.warns(OtimputeWarning, match="the completer never learned to fill them"):
+        imputer.transform([[0.0, np.nan, 1.0]])
+    with pytest.raises(ValueError, match="failed on tensors"):
+        MetaSinkhornImputer(Linear(5)).fit(X)
+
+
+def test_one_sided_validation_leaves_complete_rows_complete() -> None:
+    X_incomplete, _ = punch(correlated(200, 3), 0.1)
+    n_complete = int((~np.isnan(X_incomplete).any(axis=1)).sum())
+    imputer = MetaSinkhornImputer(one_sided=True, validation_fraction=0.3, max_steps=2, random_state=0).fit(X_incomplete)
+    assert imputer.batch_size_ == min(64, n_complete, 200 - n_complete)

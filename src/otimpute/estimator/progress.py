@@ -69,10 +69,13 @@ def progress_bar(title: str, verbose: int) -> Iterator[list[Callback]]:
 
 def _plain_lines(title: str) -> Callback:
     """What to show where rich is not installed: a line per entry of the history."""
+    n_shown = 0
 
     def show(progress: FitProgress) -> None:
-        if progress.history["step"][-1:] == [progress.step]:
-            loss = progress.history["loss"][-1]
-            sys.stderr.write(f"{title}: step {progress.step} of {progress.max_steps}, divergence {loss:.4g}\n")
+        nonlocal n_shown
+        losses = progress.history["loss"]
+        if len(losses) > n_shown:
+            n_shown = len(losses)
+            sys.stderr.write(f"{title}: step {progress.step} of {progress.max_steps}, divergence {losses[-1]:.4g}\n")
 
     return show

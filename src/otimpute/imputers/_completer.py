@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ._modules import check_parameters, torch_for
+from ..exceptions import DivergedError
+from ._modules import Modes, check_parameters, torch_for
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -27,56 +28,73 @@ class Completer:
     def __init__(self, module: Any, n_columns: int, places: NDArray[np.int64], empty: NDArray[np.bool_]):
         check_parameters(module, _WHAT)
         self.module = copy.deepcopy(module)
+        self.modes = Modes(self.module)
         self.n_columns, self.places, self.empty = n_columns, places, empty
 
-    def __call__(self, rows: NDArray[np.float32], holes: NDArray[np.bool_]) -> tuple[Tensor, Tensor, Tensor]:
-        """What the module makes of rows of the working copy, and what it was shown: completed, values, missing."""
+    def _show(self, rows: NDArray[np.float32], holes: NDArray[np.bool_]) -> tuple[Tensor, Tensor]:
+        """Values and missing, as the module sees them."""
         torch = torch_for("MetaSinkhornImputer")
         shown = np.zeros((len(rows), self.n_columns), np.float32)
         shown[:, self.places] = rows[:, : len(self.places)]
         where = np.zeros(shown.shape, dtype=bool)
         where[:, self.places] = holes
         where[:, self.empty] = True
-        values = torch.from_numpy(shown).to(next(self.module.parameters()).dtype)
-        missing = torch.from_numpy(where)
-        completed = self.module(values, missing)
-        if not isinstance(completed, torch.Tensor) or completed.shape != values.shape:
+        return torch.from_numpy(shown).to(next(self.module.parameters()).dtype), torch.from_numpy(where)
+
+    def __call__(self, rows: NDArray[np.float32], holes: NDArray[np.bool_]) -> Tensor:
+        """What the module makes of rows of the working copy: all columns of the user's table."""
+        torch = torch_for("MetaSinkhornImputer")
+        completed = self.module(*self._show(rows, holes))
+        expected = len(rows), self.n_columns
+        if not isinstance(completed, torch.Tensor) or tuple(completed.shape) != expected:
             got = tuple(completed.shape) if isinstance(completed, torch.Tensor) else type(completed).__name__
             raise ValueError(
-                f"{_WHAT}(values, missing) must return completed rows, a tensor of the shape of values {tuple(values.shape)}, "
-                f"got {got}"
+                f"{_WHAT}(values, missing) must return completed rows, a tensor of the shape of values {expected}, got {got}"
             )
-        return completed, values, missing
+        table: Tensor = completed
+        return table
 
     def check(self, rows: NDArray[np.float32], holes: NDArray[np.bool_]) -> None:
         """Try the module on a few rows, so that mistakes come to light before the training."""
         torch = torch_for("MetaSinkhornImputer")
-        completed, values, missing = self(rows, holes)
-        if not torch.isfinite(completed).all():
+        values, missing = self._show(rows, holes)
+        try:
+            completed = self(rows, holes)
+            in_holes = (completed * torch.linspace(1, 2, completed.numel()).reshape(completed.shape))[missing].sum()
+            parameters = check_parameters(self.module, _WHAT)
+            found = torch.autograd.grad(in_holes, parameters, allow_unused=True) if completed.requires_grad else []
+        except (RuntimeError, TypeError) as error:
             raise ValueError(
-                f"{_WHAT}(values, missing) returned NaN or infinity; all inputs are finite, holes hold a first guess"
-            )
+                f"{_WHAT}(values, missing) failed on tensors of shape {tuple(values.shape)}: {error}; it must take rows of "
+                f"the table's {self.n_columns} columns and not change them in place"
+            ) from error
+        if not torch.isfinite(completed).all():
+            raise ValueError(f"{_WHAT}(values, missing) returned NaN or infinity, although all it was shown is finite")
         changed = (completed.detach() - values).abs()[~missing]
         if changed.numel() and float(changed.max()) > 0:
             raise ValueError(
                 f"{_WHAT}(values, missing) changed observed values, by up to {float(changed.max()):.3g}; "
                 "return torch.where(missing, prediction, values)"
             )
-        if not completed.requires_grad:
+        if not any(gradient is not None and gradient.any() for gradient in found):
             raise ValueError(
-                f"what {_WHAT}(values, missing) returned is not differentiable with respect to its parameters; "
-                "compute it from them, without detach(), numpy or no_grad()"
+                f"what {_WHAT}(values, missing) put into the holes is not differentiable with respect to its parameters, or "
+                "does not depend on them; compute it from them, without detach(), numpy or no_grad()"
             )
 
     def fill(self, rows: NDArray[np.float32], holes: NDArray[np.bool_]) -> None:
         """Write the module's predictions into the holes of a working copy, a block of rows at a time."""
         torch = torch_for("MetaSinkhornImputer")
-        self.module.eval()
         with torch.no_grad():
             for begin in range(0, len(rows), _BLOCK):
                 block, where = rows[begin : begin + _BLOCK], holes[begin : begin + _BLOCK]
-                block[:, : where.shape[1]][where] = self.predictions(self(block, where)[0])[where]
-        self.module.train()
+                predictions = self.predictions(self(block, where))[where]
+                if not np.isfinite(predictions).all():
+                    raise DivergedError(
+                        f"the {_WHAT} returns infinite values or NaN; lower learning_rate or raise epsilon; "
+                        "a module of your own must be finite wherever its inputs are"
+                    )
+                block[:, : where.shape[1]][where] = predictions
 
     def predictions(self, completed: Tensor) -> NDArray[np.float32]:
         """The columns of the working copy among those of a completed tensor."""

@@ -119,6 +119,29 @@ class NetTrainer:
             finish_update(cells, found, target, self.nets, n_listed, self.buffer, self.gradient, rate, l2)
 
 
+class BestCycle:
+    """The models and the table of the cycle with the lowest score."""
+
+    def __init__(self, models: ColumnModels, values: NDArray[np.float32], trainees: Sequence[Trainee]):
+        self._models, self._values, self._trainees = models, values, trainees
+        self._score, self._step, self.cycle = np.inf, 0, 0
+        self._kept: tuple[Any, list[NDArray[np.float32]]] | None = None
+
+    def offer(self, score: float, cycle: int, step: int) -> None:
+        """Keep the present state if its score is the best so far."""
+        if score < self._score:
+            self._score, self.cycle, self._step = score, cycle, step
+            self._kept = self._models.state(), [self._values[t.rows, t.target.column] for t in self._trainees]
+
+    def restore(self, step: int) -> None:
+        """Return to the best state, if there was one and any update since."""
+        if self._kept is None or step == self._step:
+            return
+        self._models.restore(self._kept[0])
+        for trainee, column_values in zip(self._trainees, self._kept[1], strict=True):
+            self._values[trainee.rows, trainee.target.column] = column_values
+
+
 def run_cycles(
     trainees: Sequence[Trainee],
     order: ColumnOrder,
@@ -137,30 +160,25 @@ def run_cycles(
     The start is among them if it ``start_counts``, that is, if the table holds what the models predict.
     """
     history: dict[str, list[float]] = {"cycle": [], "loss": [], "movement": []}
-    best_score, best_cycle, best = np.inf, 0, None
+    if not trainees:
+        return CycleOutcome(0, 0, "nothing to train", True, history)
+    best = BestCycle(models, values, trainees)
     total = schedule.max_cycles * schedule.n_updates * len(trainees)
     begun = time.perf_counter()
     step, block = 0, 1
     cycle, reason, converged = 0, "max_cycles", False
-    if not trainees:
-        return CycleOutcome(0, 0, "nothing to train", True, history)
     # Where nothing is missing, nothing can stand still: models only practise.
     stillness = 0.0 if any(len(trainee.rows) for trainee in trainees) else float("nan")
 
     def record(movement: float) -> None:
-        nonlocal best_score, best_cycle, best
         history["cycle"].append(cycle)
         history["loss"].append(evaluate())
         history["movement"].append(movement)
-        if score is None:
-            return
-        scores = score()
+        scores = score() if score is not None else {}
         for name, value in scores.items():
             history.setdefault(f"validation_{name}", []).append(value)
-        decisive = next(iter(scores.values()))
-        if decisive < best_score and (start_counts or cycle > 0):
-            best_score, best_cycle = decisive, cycle
-            best = models.state(), [values[t.rows, t.target.column] for t in trainees]
+        if scores and (start_counts or cycle > 0):
+            best.offer(next(iter(scores.values())), cycle, step)
 
     def tell() -> bool:
         progress = FitProgress(step, total, time.perf_counter() - begun, history)
@@ -192,12 +210,8 @@ def run_cycles(
                             reason = "max_seconds"
                 finally:
                     values[trainee.practice, column] = practised
-                predictions = models.predict(values, np.concatenate([trainee.rows, trainee.practice]), column)
-                if not np.isfinite(predictions).all():
-                    raise DivergedError(
-                        f"the model of column {column} predicts infinite values or NaN in cycle {cycle + 1}; "
-                        "lower learning_rate, raise epsilon, or leave scale=True"
-                    )
+                everywhere = np.concatenate([trainee.rows, trainee.practice])
+                predictions = finite_predictions(models, values, everywhere, column)
                 write_predictions(values, trainee.rows, trainee.target, predictions)
                 if len(before):
                     movement = max(movement, float(np.abs(values[trainee.rows, column] - before).max()))
@@ -207,17 +221,40 @@ def run_cycles(
                 cycle += 1
                 record(movement)
                 converged = movement < schedule.smallest_change
-                if score is not None and cycle - best_cycle >= schedule.patience and not converged:
+                if score is not None and cycle - best.cycle >= schedule.patience and not converged:
                     reason = "validation"
     if interrupt.happened:
         reason = "interrupted"
     if converged:
         reason = "tol"
-    if best is not None and best_cycle < cycle:
-        models.restore(best[0])
-        for trainee, column_values in zip(trainees, best[1], strict=True):
-            values[trainee.rows, trainee.target.column] = column_values
-    return CycleOutcome(cycle, best_cycle if score is not None else cycle, reason, converged, history)
+    best.restore(step)
+    for trainee in trainees if interrupt.happened else []:  # the signal may have come before a column's check
+        finite_predictions(models, values, np.concatenate([trainee.rows, trainee.practice]), trainee.target.column)
+    return CycleOutcome(cycle, best.cycle if score is not None else cycle, reason, converged, history)
+
+
+def finite_predictions(
+    models: ColumnModels, values: NDArray[np.float32], rows: NDArray[np.int64], column: int
+) -> NDArray[np.float32]:
+    """Predictions of one column, or an error: a NaN must not look like an imputation."""
+    predictions = models.predict(values, rows, column)
+    if not np.isfinite(predictions).all():
+        raise DivergedError(
+            f"the model of column {column} predicts infinite values or NaN; lower learning_rate, raise epsilon, or leave "
+            "scale=True; a module of your own must be finite wherever its inputs are"
+        )
+    return predictions
+
+
+def share_at_limits(values: NDArray[np.float32], trainees: Sequence[Trainee]) -> float:
+    """How many of the predictions are held at their limits, where a healthy training hardly ever gets."""
+    n_held = n_all = 0
+    for trainee in trainees:
+        column, low, high = trainee.target.column, np.float32(trainee.target.low), np.float32(trainee.target.high)
+        predictions = values[trainee.rows, column]
+        n_held += int(((predictions <= low) | (predictions >= high)).sum())
+        n_all += len(predictions)
+    return n_held / max(n_all, 1)
 
 
 def settle_rows(
@@ -235,7 +272,7 @@ def settle_rows(
         for target in targets:
             rows = np.flatnonzero(missing[:, target.column] & active)
             before = values[rows, target.column]
-            write_predictions(values, rows, target, models.predict(values, rows, target.column))
+            write_predictions(values, rows, target, finite_predictions(models, values, rows, target.column))
             moves[rows] |= np.abs(values[rows, target.column] - before) > tolerance
         active = moves
         if not active.any():

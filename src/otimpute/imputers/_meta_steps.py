@@ -15,7 +15,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..estimator import Callback, FitProgress
-from ..exceptions import DivergedError
 from ._batches import Plan, collect_rows, draw_pair, list_free_rows, pair_gradient
 from ._completer import Completer
 from ._interrupt import one_interrupt
@@ -76,10 +75,10 @@ def run_meta_steps(
     table, d = batches.cells.values, free.shape[1]
     incomplete = np.asarray(free.any(axis=1))
     history: dict[str, list[float]] = {name: [] for name in ("step", "learning_rate", "loss", "movement")}
+    some = np.flatnonzero(incomplete)[:_ROWS_TRIED] if incomplete.any() else np.arange(min(len(guess), _ROWS_TRIED))
+    completer.check(guess[some], free[some] if incomplete.any() else np.ones((len(some), d), dtype=bool))
     if not incomplete.any():
         return MetaOutcome(0, 0, "nothing missing", True, history)
-    some = np.flatnonzero(incomplete)[:_ROWS_TRIED]
-    completer.check(guess[some], free[some])
     optimizer = torch.optim.Adam(check_parameters(completer.module, "completer"))
     for group in optimizer.param_groups:
         group["weight_decay"] = schedule.l2
@@ -95,10 +94,6 @@ def run_meta_steps(
         completed = guess.copy()
         completer.fill(completed, free)
         now = completed[:, :d][free]
-        if not np.isfinite(now).all():
-            raise DivergedError(
-                f"the completer returns infinite values or NaN after {step} steps; lower learning_rate or raise epsilon"
-            )
         table[:, :d][free] = now
         movement = float(np.sqrt(np.mean(np.square(now - before)))) if history["step"] else float("nan")
         history["step"].append(step)
@@ -117,10 +112,11 @@ def run_meta_steps(
     with one_interrupt() as interrupt:
         finish_window()
         while step < schedule.n_steps and reason == "max_steps":
-            update(step, schedule.rate(step))
+            with completer.modes.training(completer.module):
+                update(step, schedule.rate(step))
             step += 1
             if step % window == 0 or step == schedule.n_steps:
-                converged = finish_window() <= schedule.tolerance and step < schedule.n_steps
+                converged = finish_window() <= schedule.tolerance
             progress = FitProgress(step, schedule.n_steps, time.perf_counter() - begun, history)
             answers = [callback(progress) for callback in callbacks]  # all are asked, even when the first says stop
             if converged:
@@ -165,7 +161,7 @@ class _Update:
         if len(rows) == 0:
             return
         holes = self.free[rows]
-        completed, _, _ = self.completer(self.guess[rows], holes)
+        completed = self.completer(self.guess[rows], holes)
         filled = cells.values[rows]
         filled[:, : holes.shape[1]][holes] = self.completer.predictions(completed)[holes]
         cells.values[rows] = filled

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
@@ -30,6 +31,9 @@ def torch_for(purpose: str) -> Any:
     return require("torch", purpose, "torch")
 
 
+_session = threading.RLock()  # torch's random state and thread count belong to the process: one fit at a time
+
+
 @contextmanager
 def torch_session(seed: int, wanted: bool = True) -> Iterator[None]:
     """Torch with this seed and on one thread; its own random state and number of threads come back afterwards."""
@@ -37,8 +41,8 @@ def torch_session(seed: int, wanted: bool = True) -> Iterator[None]:
         yield
         return
     torch = torch_for("training torch modules")
-    n_threads = torch.get_num_threads()
-    with torch.random.fork_rng(devices=[]):
+    with _session, torch.random.fork_rng(devices=[]):
+        n_threads = torch.get_num_threads()
         torch.manual_seed(seed)
         torch.set_num_threads(1)
         try:
@@ -51,11 +55,39 @@ def check_parameters(module: Any, what: str) -> list[Any]:
     """The trainable parameters of a module, or an error that says what is wrong with it."""
     torch = torch_for("training torch modules")
     if not isinstance(module, torch.nn.Module):
-        raise TypeError(f"{what} must be a torch.nn.Module, got {module!r}")
+        instance = " (a class; pass an instance of it)" if isinstance(module, type) else ""
+        raise TypeError(f"{what} must be a torch.nn.Module, got {module!r}{instance}")
     parameters = [parameter for parameter in module.parameters() if parameter.requires_grad]
     if not parameters:
         raise ValueError(f"{what} has no trainable parameters, so there is nothing to learn; give it at least one")
+    for parameter in module.parameters():
+        if parameter.device.type != "cpu" or parameter.dtype not in (torch.float32, torch.float64):
+            raise ValueError(
+                f"{what} must have parameters of type float32 or float64 on the CPU, got {parameter.dtype} on "
+                f"{parameter.device}; call .float() or .to('cpu')"
+            )
     return parameters
+
+
+class Modes:
+    """Which parts of a module are in training mode: as its maker left them while it is trained, none otherwise.
+
+    Predictions never switch modes, so that several threads may ask a fitted module at once.
+    """
+
+    def __init__(self, module: Any):
+        self._modes = [part.training for part in module.modules()]
+        module.eval()
+
+    @contextmanager
+    def training(self, module: Any) -> Iterator[None]:
+        """Training mode for a while."""
+        for part, mode in zip(module.modules(), self._modes, strict=True):
+            part.training = mode
+        try:
+            yield
+        finally:
+            module.eval()
 
 
 class ModuleModels:
@@ -64,16 +96,29 @@ class ModuleModels:
     def __init__(self, factory: Callable[[int], Any], n_columns: int):
         self.what = "the module that model(d_in) returns"
         self.n_columns = n_columns
-        self.modules: list[Module] = [factory(n_columns - 1) for _ in range(n_columns)]
-        for module in self.modules:
-            check_parameters(module, self.what)
-        self._check_output()
+        self.modules: list[Module] = [self._make(factory) for _ in range(n_columns)]
+        if len({id(module) for module in self.modules}) < n_columns:
+            raise ValueError("model(d_in) returned the same module twice; it must make a new one at each call")
+        self.modes = [Modes(module) for module in self.modules]
+        for column in range(n_columns):
+            self._check_output(column)
 
-    def _check_output(self) -> None:
-        """Try the first module on a few rows, so that mistakes come to light before the training."""
+    def _make(self, factory: Callable[[int], Any]) -> Any:
+        try:
+            module = factory(self.n_columns - 1)
+        except TypeError as error:
+            raise TypeError(f"model({self.n_columns - 1}), called with a number of inputs, failed: {error}") from error
+        check_parameters(module, self.what)
+        return module
+
+    def _check_output(self, column: int) -> None:
+        """Try a module on a few rows, so that mistakes come to light before the training."""
         torch = torch_for("training torch modules")
         inputs = np.random.default_rng(0).standard_normal((self.n_columns - 1, 5), dtype=np.float32)
-        predictions = self(inputs, 0)
+        try:
+            predictions = self(inputs, column)
+        except (RuntimeError, TypeError) as error:
+            raise ValueError(f"{self.what} failed on a tensor of shape (5, {self.n_columns - 1}): {error}") from error
         if not predictions.requires_grad:
             raise ValueError(f"the output of {self.what} is not differentiable; compute it from parameters, without detach()")
         if not torch.isfinite(predictions).all():
@@ -99,14 +144,12 @@ class ModuleModels:
         """Predictions of one column for some rows of a working copy."""
         torch = torch_for("predicting by torch modules")
         predictions = np.empty(len(rows), np.float32)
-        module = self.modules[column].eval()
         with torch.no_grad():
             for begin in range(0, len(rows), _BLOCK):
                 block = rows[begin : begin + _BLOCK]
                 inputs = np.empty((self.n_columns - 1, len(block)), np.float32)
                 gather_inputs(values, block, column, self.n_columns, inputs)
                 predictions[begin : begin + _BLOCK] = self(inputs, column).numpy()
-        module.train()
         return predictions
 
     def state(self) -> Any:
@@ -136,20 +179,21 @@ class ModuleTrainer:
         optimizer = self.optimizers[target.column]
         for group in optimizer.param_groups:
             group["lr"], group["weight_decay"] = rate, l2
-        for step in range(first, first + count):
-            for pair in range(len(found.rows)):
-                draw_pair(trainee.plan, len(cells.values), step, pair, found.rows)
-            n_listed = list_free_rows(cells, found.rows, target.free, step, self.listed)
-            if n_listed == 0:
-                continue
-            rows = self.listed[:n_listed]
-            inputs = np.empty((models.n_columns - 1, n_listed), np.float32)
-            gather_inputs(cells.values, rows, target.column, models.n_columns, inputs)
-            predictions = models(inputs, target.column)
-            write_predictions(cells.values, rows, target, predictions.detach().numpy().astype(np.float32))
-            column_gradients(self.batches, trainee)
-            gradient = np.empty((n_listed, 1), np.float32)
-            collect_rows(cells, found, target.free, gradient)
-            optimizer.zero_grad()
-            torch.autograd.backward(predictions, torch.from_numpy(gradient[:, 0]).to(predictions.dtype))
-            optimizer.step()
+        with models.modes[target.column].training(models.modules[target.column]):
+            for step in range(first, first + count):
+                for pair in range(len(found.rows)):
+                    draw_pair(trainee.plan, len(cells.values), step, pair, found.rows)
+                n_listed = list_free_rows(cells, found.rows, target.free, step, self.listed)
+                if n_listed == 0:
+                    continue
+                rows = self.listed[:n_listed]
+                inputs = np.empty((models.n_columns - 1, n_listed), np.float32)
+                gather_inputs(cells.values, rows, target.column, models.n_columns, inputs)
+                predictions = models(inputs, target.column)
+                write_predictions(cells.values, rows, target, predictions.detach().numpy().astype(np.float32))
+                column_gradients(self.batches, trainee)
+                gradient = np.empty((n_listed, 1), np.float32)
+                collect_rows(cells, found, target.free, gradient)
+                optimizer.zero_grad()
+                torch.autograd.backward(predictions, torch.from_numpy(gradient[:, 0]).to(predictions.dtype))
+                optimizer.step()

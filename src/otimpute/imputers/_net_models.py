@@ -11,8 +11,9 @@ from numpy.typing import NDArray
 from ..gaussian import GaussianModel
 from ._nets import Nets, forward, gather_inputs, n_parameters
 
-# An MLP that starts as a linear model carries the prediction plus this through its ReLU: far below any standardised value.
-_OFFSET = 10.0
+# With one input the MLP's second layer is a single unit. To pass a linear prediction it must stay positive: lifted by this.
+_LIFT = 10.0
+_MOST_BYTES = 8 * 2**30
 _BLOCK = 4096  # rows predicted at a time
 
 
@@ -28,6 +29,12 @@ def layer_sizes(model: str, n_inputs: int) -> NDArray[np.int64]:
 
 def random_parameters(sizes: NDArray[np.int64], n_models: int, rng: np.random.Generator) -> NDArray[np.float32]:
     """Uniform within ± 1/√inputs, layer by layer: what a torch Linear layer starts with."""
+    n_bytes = 3 * 4 * n_models * n_parameters(sizes)  # with the optimizer's state
+    if n_bytes > _MOST_BYTES:
+        raise ValueError(
+            f"networks for {n_models} columns need {n_bytes / 2**30:.0f} GiB, for they grow with the cube of the columns; "
+            'use model="linear", or a function that returns smaller ones'
+        )
     parameters = np.empty((n_models, n_parameters(sizes)), np.float32)
     begin = 0
     for n_in, n_out in pairwise(sizes):
@@ -58,20 +65,22 @@ def linear_parameters(
     """Parameters with which a model of these ``sizes`` predicts ``weights · x + bias``.
 
     A linear model holds them as they are. In the MLP the first layer splits each input into its positive and negative part,
-    one unit of the second puts the prediction together, and the others, random, wait behind output weights of 0.
+    two units of the second hold those of the prediction, and the others, random, wait behind output weights of 0.
     """
     if len(sizes) == 2:
         return np.column_stack([weights, bias]).astype(np.float32)
-    n_models, k = weights.shape
-    parameters = random_parameters(sizes, n_models, rng)
+    k = weights.shape[1]
+    parameters = random_parameters(sizes, len(weights), rng)
     ends = np.cumsum((sizes[:-1] + 1) * sizes[1:])
     first, second, last = np.split(parameters, ends[:-1], axis=1)
     first[:] = np.concatenate([np.eye(k).ravel(), -np.eye(k).ravel(), np.zeros(2 * k)])
-    second[:, : 2 * k] = np.hstack([weights, -weights])
-    second[:, 2 * k * k] = bias + _OFFSET
     last[:] = 0
-    last[:, 0] = 1
-    last[:, k] = -_OFFSET
+    lift = _LIFT if k == 1 else 0.0
+    for unit, sign in enumerate((1, -1)[:k]):
+        second[:, 2 * k * unit : 2 * k * (unit + 1)] = sign * np.hstack([weights, -weights])
+        second[:, 2 * k * k + unit] = sign * bias + lift
+        last[:, unit] = sign
+    last[:, k] = -lift
     return parameters
 
 

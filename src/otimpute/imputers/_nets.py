@@ -163,15 +163,15 @@ def begin_update(cells, plan, found, target, nets, step, listed, buffer):  # typ
 
 @compiled
 def finish_update(cells, found, target, nets, n_listed, buffer, gradient, rate, l2):  # type: ignore[no-untyped-def]
-    """From the gradients of the pairs to new parameters."""
+    """From the gradients of the pairs to new parameters; no batch with a free row, no step."""
     height = nets.sizes.sum()
     units = buffer[0, : height * n_listed].reshape(height, n_listed)
     deltas = buffer[1, : height * n_listed].reshape(height, n_listed)
     collect_rows(cells, found, target.free, deltas[height - 1].reshape(n_listed, 1))
+    if n_listed == 0:
+        return
     parameters = nets.parameters[target.column]
-    gradient[:] = 0
-    if n_listed > 0:
-        backward(nets.sizes, parameters, units, deltas, gradient)
+    backward(nets.sizes, parameters, units, deltas, gradient)
     nets.n_updates[target.column] += 1
     _adam(parameters, gradient, nets.moments, target.column, nets.n_updates[target.column], rate, l2)
 

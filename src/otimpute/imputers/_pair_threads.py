@@ -46,16 +46,17 @@ class Batches:
 
     def __init__(self, cells: Cells, geometry: Geometry, threads: PairThreads):
         self.cells, self.geometry, self.threads = cells, geometry, threads
-        self._rooms: dict[tuple[int, int], tuple[list[Workspace], Gradients]] = {}
+        self._size: tuple[int, int] = (0, 0)
+        self._room: tuple[list[Workspace], Gradients] = ([], make_gradients(0, 0, 0, np.float32))
 
     def room(self, batch_size: int, n_columns: int) -> tuple[list[Workspace], Gradients]:
-        """Workspaces, one per thread, and gradients in so many columns, for batches of this size."""
-        key = batch_size, n_columns
-        if key not in self._rooms:
+        """Workspaces, one per thread, and gradients in so many columns, for batches of this size; the last ones are kept."""
+        if self._size != (batch_size, n_columns):
             width, kind = self.cells.values.shape[1], self.cells.values.dtype
             workspaces = [make_workspace(batch_size, width, kind, False) for _ in range(self.threads.n_threads)]
-            self._rooms[key] = workspaces, make_gradients(self.threads.n_pairs, batch_size, n_columns, kind)
-        return self._rooms[key]
+            self._room = workspaces, make_gradients(self.threads.n_pairs, batch_size, n_columns, kind)
+            self._size = batch_size, n_columns
+        return self._room
 
     def evaluate(self, draws: Sequence[tuple[Plan, int]]) -> float:
         """The mean divergence of pairs that are the same each time, drawn by these plans and batch sizes in turn."""

@@ -36,9 +36,15 @@ class Trainee:
 
 
 def choose_trainees(
-    work: NDArray[np.float32], free: NDArray[np.bool_], batch_size: int, one_sided: bool, skip_complete: bool, seed: int
+    free: NDArray[np.bool_],
+    ranges: NDArray[np.float32],
+    *,
+    batch_size: int,
+    one_sided: bool,
+    skip_complete: bool,
+    seed: int,
 ) -> list[Trainee]:
-    """The columns of a working copy that get a model: all of them, or those with missing entries (``free``)."""
+    """The columns that get a model: all of them, or those with missing entries; ``ranges [2, d]`` are the observed ones."""
     rng = generator(seed, "practice")
     trainees = []
     for column in range(free.shape[1]):
@@ -49,8 +55,7 @@ def choose_trainees(
         predicted = missing | practice
         if not predicted.any():
             continue
-        observed = work[~missing, column]
-        low, high = float(observed.min()), float(observed.max())
+        low, high = map(float, ranges[:, column])
         reach = _REACH * (high - low)
         pools, size = (ALL_ROWS, ALL_ROWS), batch_size
         if one_sided:

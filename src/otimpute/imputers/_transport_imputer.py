@@ -23,6 +23,8 @@ from ._metric import MOST_COLUMNS, fit_model, metric_of
 from ._working_copy import CHUNK, WorkingColumns
 
 _ROWS_FOR_EPSILON = 2000
+_FEW = 0.01
+_WIDEST_SPREADS = 0.1, 10.0  # of columns that are not rescaled
 # Inner Sinkhorn iterations from warm-started potentials. More of them does not impute better (docs/studies/defaults.md).
 N_CROSS_ITERATIONS = 20
 N_SELF_ITERATIONS = 3
@@ -37,6 +39,7 @@ class Prepared:
     hidden: NDArray[np.bool_]  # [n, d]: observed, but hidden for validation
     truth: NDArray[np.float64]  # what is hidden
     free: NDArray[np.bool_]  # [n, d]: holes and hidden cells
+    ranges: NDArray[np.float32]  # [2, d]: smallest and largest observed value
     model: GaussianModel | None  # where metric or start asked for one
 
 
@@ -131,10 +134,15 @@ class TransportImputer(BaseImputer):
         wants_model: bool = False,
     ) -> Prepared:
         """Make the working copy, hide cells for validation, choose metric, start and ε."""
-        self._columns = columns or WorkingColumns.fit(values, missing, rescale=self.scale)
+        self._columns = WorkingColumns.fit(values, missing, rescale=self.scale) if columns is None else columns
         d = len(self._columns)
         holes = self._columns.holes(missing)
         work = self._columns.copy_of(values, holes)
+        ranges = _observed_ranges(work[:, :d], holes)
+        if columns is not None:
+            self._warn_of_other_scales(values, missing, work, holes)
+        elif not self.scale:
+            _warn_of_spreads(work[:, :d], holes)
         hidden = hide_cells(holes | self._spared_from_hiding(holes), self.validation_fraction, generator(seed, "validation"))
         if self.validation_fraction > 0 and not hidden.any():
             warn_user(
@@ -150,12 +158,18 @@ class TransportImputer(BaseImputer):
         noise = generator(seed, "noise").standard_normal(n_cells, dtype=np.float32)
         noise *= np.float32(self.noise)
         work[:, :d][free] += noise
-        return Prepared(work, holes, hidden, truth, free, model)
+        return Prepared(work, holes, hidden, truth, free, ranges, model)
 
-    def _fitted_before(self) -> Any:
-        """What a warm start continues from, or None."""
+    def _fitted_before(self, made_of: Any) -> Any:
+        """What a warm start continues from, or None; ``made_of`` is the parameter that says what is trained."""
         before = getattr(self, "_fitted", None) if self.warm_start else None
-        if before is not None and not np.array_equal(before.empty, self._empty):
+        if before is None:
+            return None
+        if before.made_of is not made_of and before.made_of != made_of:
+            raise ValueError(
+                f"warm_start=True continues to train {before.made_of!r}, got {made_of!r}; pass the same, or warm_start=False"
+            )
+        if not np.array_equal(before.empty, self._empty):
             raise ValueError(
                 f"warm_start=True continues a fit of {int((~before.empty).sum())} columns with values, got "
                 f"{int((~self._empty).sum())} or others; pass a table with the same columns, or warm_start=False"
@@ -166,9 +180,22 @@ class TransportImputer(BaseImputer):
         """Which columns of the table the columns of the working copy are."""
         return np.flatnonzero(~self._empty)[self._columns.varying]
 
-    def _spared_from_hiding(self, holes: NDArray[np.bool_]) -> NDArray[np.bool_]:  # noqa: ARG002
-        """Which cells validation must leave alone."""
-        return np.zeros((1, 1), dtype=bool)
+    def _spared_from_hiding(self, holes: NDArray[np.bool_]) -> NDArray[np.bool_]:
+        """Which cells validation must leave alone: one-sided batches need rows that are complete."""
+        return np.asarray(~holes.any(axis=1, keepdims=True)) if self.one_sided else np.zeros((1, 1), dtype=bool)
+
+    def _warn_of_other_scales(
+        self, values: NDArray[np.floating], missing: NDArray[np.bool_], work: NDArray[np.float32], holes: NDArray[np.bool_]
+    ) -> None:
+        """A warm start keeps the scales of the first fit; say so where they no longer fit."""
+        constant = np.flatnonzero(self._columns.scaler.spread == 0)
+        varies = [k for k in constant if len(np.unique(values[~missing[:, k], k])) > 1]
+        far = np.abs(work[:, : len(self._columns)][~holes]) >= self._columns.scaler.limit
+        if varies or far.mean() > _FEW:
+            what = "columns vary that were constant" if varies else f"{far.mean():.0%} of the values lie far outside"
+            warn_user(
+                f"warm_start=True keeps the scales of the first fit, but here {what}; pass warm_start=False", OtimputeWarning
+            )
 
     def _automatic_metric(self) -> str:
         return "covariance" if len(self._columns) <= MOST_COLUMNS else "euclidean"
@@ -189,7 +216,7 @@ class TransportImputer(BaseImputer):
         from_model = self._starts_from_model()
         self._metric = np.zeros((0, 0))
         model = None
-        if d and (self.metric_ == "covariance" or from_model or wants_model):
+        if d and (self.metric_ == "covariance" or from_model or (wants_model and d <= MOST_COLUMNS)):
             model = fit_model(work[:, :d], free, generator(seed, "model"), deadline)
             if self.metric_ == "covariance":
                 self._metric = metric_of(model.covariance)
@@ -229,3 +256,19 @@ def warn_if_stopped(reason: str, reached: str) -> None:
     if reason in ("interrupted", "max_seconds"):
         cause = "Ctrl-C (press it again to stop the program)" if reason == "interrupted" else "max_seconds"
         warn_user(f"stopped by {cause} after {reached}; the imputer holds what was reached and can be used", FitStoppedWarning)
+
+
+def _observed_ranges(table: NDArray[np.float32], holes: NDArray[np.bool_]) -> NDArray[np.float32]:
+    observed = [column[~hole] for column, hole in zip(table.T, holes.T, strict=True)]
+    ranges = [[column.min() for column in observed], [column.max() for column in observed]]
+    return np.array(ranges, dtype=np.float32).reshape(2, table.shape[1])
+
+
+def _warn_of_spreads(table: NDArray[np.float32], holes: NDArray[np.bool_]) -> None:
+    spreads = [float(column[~hole].std()) for column, hole in zip(table.T, holes.T, strict=True)]
+    if spreads and (min(spreads) < _WIDEST_SPREADS[0] or max(spreads) > _WIDEST_SPREADS[1]):
+        warn_user(
+            f"with scale=False columns should have about unit spread, got {min(spreads):.3g} to {max(spreads):.3g}; "
+            "standardise them first, or pass scale=True",
+            OtimputeWarning,
+        )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from dataclasses import dataclass
 from functools import cache
 from typing import Any
@@ -11,7 +12,9 @@ from numpy.typing import NDArray
 
 from .._checks import check_choice, check_count, check_flag, check_real
 from .._threads import n_threads
+from .._warn import warn_user
 from ..estimator import check_callbacks, progress_bar, score_cells
+from ..exceptions import OtimputeWarning
 from ..gaussian import GaussianModel
 from ._batches import Plan, make_geometry
 from ._completer import Completer
@@ -60,7 +63,7 @@ class MetaSinkhornImputer(TransportImputer):
     step_decay : float in (0, 1], default=0.1
         The step size falls geometrically to this share of itself; 1 keeps it.
     l2 : float, default=1e-5
-        Weight of the squared parameters in the loss.
+        Weight of half the squared parameters in the loss.
     epsilon : float or {"auto", "cost", "distance", "authors"}, default="auto"
         Entropic strength on the cost c = ½‖x − y‖² of standardised rows. ``"auto"``: 1 % of the median of c; ``"cost"``: 5 %
         of it; ``"distance"``: 5 % of the median of ‖x − y‖; ``"authors"``: the square of ``"cost"``, as in the published code.
@@ -220,18 +223,20 @@ class MetaSinkhornImputer(TransportImputer):
     def _train(
         self, values: NDArray[np.floating], missing: NDArray[np.bool_], seed: int, deadline: float
     ) -> NDArray[np.float32]:
-        before = self._fitted_before()
+        before = self._fitted_before(self.completer)
         prepared = self._prepare(values, missing, seed, deadline, columns=None if before is None else before.columns)
         guess = prepared.model if self._starts_from_model() else None
         with torch_session(seed):
             if before is None:
                 completer = self._make_completer()
             else:
-                completer, guess = before.completer, before.guess
+                # A copy, for a fit that fails must not spoil what the last one learned.
+                completer, guess = copy.deepcopy(before.completer), before.guess
                 self._first_guess(prepared.work, prepared.free, guess)
-            self._descend(prepared, completer, seed, deadline)
+            self._descend(prepared, completer, guess, seed, deadline)
         self.completer_ = completer.module
-        self._fitted = _Fitted(self._empty, self._columns, completer, guess)
+        learned = np.asarray(prepared.free.any(axis=0))
+        self._fitted = _Fitted(self.completer, self._empty, self._columns, completer, guess, learned)
         return prepared.work
 
     def _make_completer(self) -> Completer:
@@ -248,7 +253,9 @@ class MetaSinkhornImputer(TransportImputer):
         if guess is not None:
             fill_from_model(work, holes, guess)
 
-    def _descend(self, prepared: Prepared, completer: Completer, seed: int, deadline: float) -> None:
+    def _descend(
+        self, prepared: Prepared, completer: Completer, guess: GaussianModel | None, seed: int, deadline: float
+    ) -> None:
         """Algorithm 2 on the prepared working copy, in place."""
         work, hidden, free = prepared.work, prepared.hidden, prepared.free
         d = len(self._columns)
@@ -278,7 +285,7 @@ class MetaSinkhornImputer(TransportImputer):
         # What was hidden is known after all: the guess and the completer see it when they fill the rest.
         if hidden.any():
             work[:, :d][hidden] = prepared.truth
-            self._first_guess(work, prepared.holes, prepared.model if self._starts_from_model() else None)
+            self._first_guess(work, prepared.holes, guess)
         completer.fill(work, prepared.holes)
         self.n_steps_ = outcome.n_steps
         self.best_step_ = outcome.best_step
@@ -293,10 +300,20 @@ class MetaSinkhornImputer(TransportImputer):
             n_steps = max(_FEWEST_STEPS, -(-_VISITS * n_rows // (2 * self.batch_size_ * self.n_pairs)))
         return MetaSchedule(n_steps, self.learning_rate, self.step_decay, self.l2, self.tol, self.patience, deadline)
 
+    def _impute_cells(self, values: NDArray[np.floating], missing: NDArray[np.bool_]) -> NDArray[np.float64]:
+        untaught = np.flatnonzero(self._columns.holes(missing).any(axis=0) & ~self._fitted.learned)
+        if len(untaught) and self.completer is not None:  # ours only corrects a guess, and begins with no correction
+            names = getattr(self, "feature_names_in_", np.arange(self.n_features_in_))[self._places()[untaught]]
+            warn_user(
+                f"{len(names)} columns with holes were complete in training ({', '.join(map(str, names[:10]))}): "
+                "the completer never learned to fill them; fit on rows with holes there too",
+                OtimputeWarning,
+            )
+        return super()._impute_cells(values, missing)
+
     def _complete(self, work: NDArray[np.float32], holes: NDArray[np.bool_]) -> None:
         self._first_guess(work, holes, self._fitted.guess)
-        with torch_session(0):
-            self._fitted.completer.fill(work, holes)
+        self._fitted.completer.fill(work, holes)
 
     @staticmethod
     @cache
@@ -308,7 +325,9 @@ class MetaSinkhornImputer(TransportImputer):
 class _Fitted:
     """What new rows and a warm start need."""
 
+    made_of: Any  # the parameter completer
     empty: NDArray[np.bool_]
     columns: WorkingColumns
     completer: Completer
     guess: GaussianModel | None
+    learned: NDArray[np.bool_]  # columns that had a hole in training

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from dataclasses import dataclass
 from functools import cache
 from typing import Any, ClassVar, Self
@@ -18,9 +19,9 @@ from ..exceptions import OtimputeWarning
 from ..gaussian import GaussianModel
 from ..metrics import energy_distance
 from ._batches import make_geometry
-from ._cycles import ColumnModels, ColumnOrder, CycleSchedule, NetTrainer, run_cycles, settle_rows
+from ._cycles import ColumnModels, ColumnOrder, CycleSchedule, NetTrainer, run_cycles, settle_rows, share_at_limits
 from ._descent import make_cells
-from ._metric import MOST_COLUMNS, shrunk_covariance
+from ._metric import shrunk_covariance
 from ._modules import ModuleModels, ModuleTrainer, torch_session
 from ._net_models import NetModels, gaussian_regressions, layer_sizes, linear_parameters, random_parameters
 from ._nets import Target
@@ -32,6 +33,7 @@ from ._working_copy import WorkingColumns
 # Cycles and step size by the start of the models (docs/studies/round-robin.md).
 _FROM_REGRESSIONS = 5, 1e-3
 _FROM_SCRATCH = 20, 1e-2
+_MOST_HELD = 0.05  # share of predictions at their limits, where only far tails belong
 _MOST_SWEEPS = 30  # over the columns of a new row
 _SETTLED = 1e-3  # a new row whose values move by less, in standard deviations, is done
 _ROWS_FOR_ENERGY = 1000
@@ -83,7 +85,7 @@ class RoundRobinImputer(TransportImputer):
     step_decay : float in (0, 1], default=1.0
         The step size falls geometrically, cycle by cycle, to about this share of itself.
     l2 : float, default=1e-5
-        Weight of the squared parameters in the loss.
+        Weight of half the squared parameters in the loss.
     epsilon : float or {"auto", "cost", "distance", "authors"}, default="auto"
         Entropic strength on the cost c = ½‖x − y‖² of standardised rows. ``"auto"``: 1 % of the median of c; ``"cost"``: 5 %
         of it; ``"distance"``: 5 % of the median of ‖x − y‖; ``"authors"``: the square of ``"cost"``, as in the published code.
@@ -273,6 +275,11 @@ class RoundRobinImputer(TransportImputer):
 
     def _check_parameters(self) -> None:
         self._check_shared_parameters()
+        if hasattr(self.model, "state_dict") and not isinstance(self.model, type):
+            raise TypeError(
+                "model must make a module per column: pass a function such as lambda d_in: torch.nn.Linear(d_in, 1), "
+                f"got the module {self.model!r} itself"
+            )
         if not callable(self.model):
             if not isinstance(self.model, str):
                 raise TypeError(
@@ -296,28 +303,35 @@ class RoundRobinImputer(TransportImputer):
     def _train(
         self, values: NDArray[np.floating], missing: NDArray[np.bool_], seed: int, deadline: float
     ) -> NDArray[np.float32]:
-        before = self._fitted_before()
-        wants_model = self.initial_weights == "gaussian" and not callable(self.model) and before is None
-        prepared = self._prepare(
-            values,
-            missing,
-            seed,
-            deadline,
-            columns=None if before is None else before.columns,
-            wants_model=wants_model,
-        )
+        before = self._fitted_before(self.model)
+        from_regressions = before is None and self.initial_weights == "gaussian" and not callable(self.model)
+        columns = None if before is None else before.columns
+        prepared = self._prepare(values, missing, seed, deadline, columns=columns, wants_model=from_regressions)
         work, d = prepared.work, len(self._columns)
         self.batch_size_ = self._choose_batch_size(len(work), len(work))
-        trainees = choose_trainees(prepared.work, prepared.free, self.batch_size_, self.one_sided, self.skip_complete, seed)
+        trainees = choose_trainees(
+            prepared.free,
+            prepared.ranges,
+            batch_size=self.batch_size_,
+            one_sided=self.one_sided,
+            skip_complete=self.skip_complete,
+            seed=seed,
+        )
         with torch_session(seed, callable(self.model) and d > 1):
-            models = self._make_models(prepared, seed) if before is None else before.models
-            if before is not None:
+            if before is None:
+                models = self._make_models(prepared, seed)
+            else:
+                models = copy.deepcopy(before.models)  # a fit that fails must not spoil what the last one learned
                 work[:, :d][prepared.free] = 0
                 settle_rows(work, prepared.free, [t.target for t in trainees], models, _SETTLED, _MOST_SWEEPS)
-            order = self._run(prepared, trainees, models, seed, deadline, from_scratch=before is None and not wants_model)
+            order = self._run(prepared, trainees, models, seed, deadline, _Start(before is not None, from_regressions))
         targets = [trainees[place].target._replace(free=np.empty(0, dtype=bool)) for place in order]
-        self._fitted = _Fitted(self._empty, self._columns, models, targets)
+        self._fitted = _Fitted(self.model, self._empty, self._columns, models, targets)
         return work
+
+    def _spared_from_hiding(self, holes: NDArray[np.bool_]) -> NDArray[np.bool_]:
+        # One-sided or not, rows need not be complete here; but a column hidden from would no longer be complete.
+        return np.asarray(~holes.any(axis=0, keepdims=True) & self.skip_complete)
 
     def _make_models(self, prepared: Prepared, seed: int) -> Any:
         d = len(self._columns)
@@ -328,7 +342,7 @@ class RoundRobinImputer(TransportImputer):
         if self.initial_weights == "random" or d == 0:
             return NetModels(sizes, random_parameters(sizes, d, rng))
         model = prepared.model
-        if model is None or d > MOST_COLUMNS:
+        if model is None:  # more columns than are worth one
             table = prepared.work[:, :d]
             rows = generator(seed, "model").permutation(len(table))[:_ROWS_FOR_COVARIANCE]
             covariance = np.atleast_2d(np.cov(table[rows].astype(np.float64), rowvar=False, ddof=0))
@@ -342,14 +356,13 @@ class RoundRobinImputer(TransportImputer):
         models: Any,
         seed: int,
         deadline: float,
-        *,
-        from_scratch: bool,
+        start: _Start,
     ) -> NDArray[np.int64]:
         """Algorithm 3 on the prepared working copy, in place; returns the last order of the trainees."""
         order = ColumnOrder(self.order, [len(trainee.rows) for trainee in trainees], generator(seed, "order"))
         work, d = prepared.work, len(self._columns)
         largest = float(np.abs(work[:, :d][~prepared.free]).max(initial=0))
-        max_cycles, learning_rate = _FROM_SCRATCH if from_scratch else _FROM_REGRESSIONS
+        max_cycles, learning_rate = _FROM_REGRESSIONS if start.is_warm or start.is_regression else _FROM_SCRATCH
         schedule = CycleSchedule(
             max_cycles if self.max_cycles == "auto" else int(self.max_cycles),
             self.n_updates,
@@ -374,7 +387,8 @@ class RoundRobinImputer(TransportImputer):
                     work,
                     lambda: batches.evaluate([(trainee.plan, trainee.batch_size) for trainee in trainees]),
                     self._score(prepared, seed) if prepared.hidden.any() else None,
-                    not from_scratch,
+                    # Is the table what the models predict? Regressions and start of a Gaussian model agree.
+                    start.is_warm or (start.is_regression and self._starts_from_model()),
                     [*bar, *check_callbacks(self.callbacks)],
                 )
         finally:
@@ -390,6 +404,13 @@ class RoundRobinImputer(TransportImputer):
         self.converged_ = outcome.converged
         self.history_ = outcome.history
         warn_if_stopped(outcome.stop_reason, f"{outcome.n_cycles} whole cycles")
+        held = share_at_limits(work, trainees)
+        if held > _MOST_HELD:
+            warn_user(
+                f"{held:.0%} of the imputed values are held at one range beyond the observed ones; if the training runs away "
+                "(see history_), lower learning_rate or pass scale=True",
+                OtimputeWarning,
+            )
         return order.current
 
     def _trainer(self, models: Any, batches: Batches, trainees: list[Trainee]) -> Any:
@@ -416,20 +437,21 @@ class RoundRobinImputer(TransportImputer):
 
         return score
 
-    def _complete(self, work: NDArray[np.float32], holes: NDArray[np.bool_]) -> None:
-        trained = np.zeros(holes.shape[1], dtype=bool)
-        trained[[target.column for target in self._fitted.targets]] = True
-        left = np.flatnonzero(holes.any(axis=0) & ~trained)
+    def _impute_cells(self, values: NDArray[np.floating], missing: NDArray[np.bool_]) -> NDArray[np.float64]:
+        trained = [target.column for target in self._fitted.targets]
+        left = np.setdiff1d(np.flatnonzero(self._columns.holes(missing).any(axis=0)), trained)
         if len(left):
-            names = getattr(self, "feature_names_in_", np.arange(self.n_features_in_))[~self._empty][
-                self._columns.varying[left]
-            ]
+            names = getattr(self, "feature_names_in_", np.arange(self.n_features_in_))[self._places()[left]]
+            more = f" and {len(names) - 10} more" if len(names) > 10 else ""
             advice = "fit with skip_complete=False" if self.skip_complete else "fit on more rows"
             warn_user(
-                f"columns {', '.join(map(str, names[:10]))} were complete in training and have no model: "
+                f"columns {', '.join(map(str, names[:10]))}{more} were complete in training and have no model: "
                 f"their holes get the training mean; {advice}",
                 OtimputeWarning,
             )
+        return super()._impute_cells(values, missing)
+
+    def _complete(self, work: NDArray[np.float32], holes: NDArray[np.bool_]) -> None:
         settle_rows(work, holes, self._fitted.targets, self._fitted.models, _SETTLED, _MOST_SWEEPS)
 
     @staticmethod
@@ -439,9 +461,18 @@ class RoundRobinImputer(TransportImputer):
 
 
 @dataclass(frozen=True)
+class _Start:
+    """Where the models come from; neither means random weights, or a user's modules."""
+
+    is_warm: bool
+    is_regression: bool
+
+
+@dataclass(frozen=True)
 class _Fitted:
     """What new rows and a warm start need."""
 
+    made_of: Any  # the parameter model
     empty: NDArray[np.bool_]
     columns: WorkingColumns
     models: ColumnModels

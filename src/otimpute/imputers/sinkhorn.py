@@ -270,11 +270,6 @@ class SinkhornImputer(TransportImputer):
         work[:, :d][hidden] = truth
         return outcome
 
-    def _spared_from_hiding(self, holes: NDArray[np.bool_]) -> NDArray[np.bool_]:
-        # One-sided batches need complete rows: cells are then hidden in rows that are incomplete anyway.
-        spared = super()._spared_from_hiding(holes)
-        return spared | ~holes.any(axis=1, keepdims=True) if self.one_sided else spared
-
     def _automatic_metric(self) -> str:
         return super()._automatic_metric() if self.imputed_weight == 1 else "euclidean"
 
