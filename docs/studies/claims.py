@@ -17,6 +17,7 @@ from otimpute.datasets import load_dataset
 from otimpute.registry import make_mechanism
 
 PAPER = "sinkhorn_paper"
+OURS = (PAPER, "sinkhorn", "linear_rr_paper", "mlp_rr_paper", "linear_rr", "mlp_rr", "meta_sinkhorn")
 CLASSICS = ("mean", "ice", "softimpute")  # the paper's, deep ones aside
 SETTINGS = ("mcar-10", "mcar-30", "mcar-50", "logistic_mar-30", "logistic_mnar-30", "quantile_mnar-30")
 SCORES = ("mae", "rmse", "wasserstein2", "energy_distance")
@@ -32,9 +33,9 @@ def ratio(outcomes: list[Outcome], score: str, setting: str, one: str, other: st
 
 
 def ratios_to_others(outcomes: list[Outcome]) -> None:
-    for one in (PAPER, "sinkhorn"):
+    for one in OURS:
         print(f"\n## {one} relative to others (geometric mean over data sets; below 1: {one} is better)\n")
-        others = [m for m in (*CLASSICS, "knn", "gaussian_em", "missforest", PAPER) if m != one]
+        others = [m for m in (*CLASSICS, "knn", "gaussian_em", "missforest", PAPER, "sinkhorn") if m != one]
         print("| score | setting |" + "".join(f" {m} |" for m in others) + "\n|---|---|" + "---|" * len(others))
         for score in SCORES:
             for setting in SETTINGS:
@@ -75,8 +76,8 @@ def out_of_sample(outcomes: list[Outcome]) -> None:
     print("| setting | method | score | new / fitted | relative to ICE |\n|---|---|---|---|---|")
     for setting in sorted({outcome.setting for outcome in outcomes}):
         here = [outcome for outcome in outcomes if outcome.setting == setting]
-        for method in sorted({outcome.method for outcome in outcomes}):
-            for score in ("mae", "rmse"):
+        for method in sorted({outcome.method for outcome in here}):
+            for score in ("mae", "rmse", "wasserstein2"):
                 fitted, new = (scores_by_seed(here, score, part) for part in ("train", "test"))
                 stable = [
                     np.mean(list(v.values())) / np.mean(list(fitted[k].values())) for k, v in new.items() if k[2] == method
@@ -89,7 +90,7 @@ def show_wins(outcomes: list[Outcome]) -> None:
     print("\n## wins / ties / losses over pairs of data set and setting\n")
     for score in SCORES:
         result = wins(outcomes, score)
-        for one in (PAPER, "sinkhorn"):
+        for one in (method for method in OURS if method in result.methods):
             i = result.methods.index(one)
             against = [
                 f"{other} {result.wins[i, j]}/{result.ties[i, j]}/{result.losses[i, j]}"

@@ -173,11 +173,15 @@ def test_ctrl_c_leaves_a_usable_imputer_and_says_so() -> None:
         os.kill(os.getpid(), signal.SIGINT)
 
     thread = threading.Thread(target=interrupt)
-    thread.start()
     imputer = SinkhornImputer(random_state=0, max_steps=10_000_000, tol=0, callbacks=lambda _: begun.set())
-    with pytest.warns(FitStoppedWarning, match="stopped by Ctrl-C"):
-        imputed = imputer.fit_transform(X_incomplete)
-    thread.join()
+    handler = signal.signal(signal.SIGINT, signal.default_int_handler)  # shells start background jobs deaf to Ctrl-C
+    try:
+        thread.start()
+        with pytest.warns(FitStoppedWarning, match="stopped by Ctrl-C"):
+            imputed = imputer.fit_transform(X_incomplete)
+        thread.join()
+    finally:
+        signal.signal(signal.SIGINT, handler)
     assert imputer.stop_reason_ == "interrupted"
     assert 0 < imputer.n_steps_ < 10_000_000
     assert np.isfinite(imputed).all()

@@ -392,7 +392,7 @@ def test_a_prediction_that_is_not_finite_is_an_error_not_an_imputation() -> None
     with pytest.raises(DivergedError, match="must be finite wherever its inputs are"):
         imputer.transform([[30.0, np.nan, 0.0]])
     with pytest.raises(DivergedError, match="lower learning_rate"):
-        MetaSinkhornImputer(learning_rate=1e30, callbacks=lambda p: p.step >= 3, random_state=0).fit(X)
+        MetaSinkhornImputer(learning_rate=1e30, validation_fraction=0, callbacks=lambda p: p.step >= 3, random_state=0).fit(X)
 
 
 def test_fitted_modules_answer_several_threads_alike() -> None:
@@ -458,7 +458,7 @@ def test_training_rows_and_new_rows_get_the_same_guess_after_a_warm_start_with_v
 
 def test_a_completer_of_ones_own_warns_of_columns_it_never_learned() -> None:
     X = correlated(60, 3)
-    imputer = MetaSinkhornImputer(Linear(3), max_steps=2, random_state=0).fit(X)
+    imputer = MetaSinkhornImputer(Linear(3), max_steps=2, validation_fraction=0, random_state=0).fit(X)
     assert imputer.stop_reason_ == "nothing missing"
     with pytest.warns(OtimputeWarning, match="the completer never learned to fill them"):
         imputer.transform([[0.0, np.nan, 1.0]])

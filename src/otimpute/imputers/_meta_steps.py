@@ -75,6 +75,8 @@ def run_meta_steps(
     table, d = batches.cells.values, free.shape[1]
     incomplete = np.asarray(free.any(axis=1))
     history: dict[str, list[float]] = {name: [] for name in ("step", "learning_rate", "loss", "movement")}
+    if d == 0:
+        return MetaOutcome(0, 0, "nothing missing", True, history)
     some = np.flatnonzero(incomplete)[:_ROWS_TRIED] if incomplete.any() else np.arange(min(len(guess), _ROWS_TRIED))
     completer.check(guess[some], free[some] if incomplete.any() else np.ones((len(some), d), dtype=bool))
     if not incomplete.any():

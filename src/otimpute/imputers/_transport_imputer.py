@@ -24,6 +24,8 @@ from ._working_copy import CHUNK, WorkingColumns
 
 _ROWS_FOR_EPSILON = 2000
 _FEW = 0.01
+_SHARE_HIDDEN = 0.1  # where validation is automatic
+_FEWEST_ROWS_TO_HIDE = 50
 _WIDEST_SPREADS = 0.1, 10.0  # of columns that are not rescaled
 # Inner Sinkhorn iterations from warm-started potentials. More of them does not impute better (docs/studies/defaults.md).
 N_CROSS_ITERATIONS = 20
@@ -57,13 +59,15 @@ class TransportImputer(BaseImputer):
     one_sided: bool
     scale: bool
     tol: float
-    validation_fraction: float
+    validation_fraction: float | str
     max_seconds: float | None
     n_jobs: int | None
     random_state: Any
     verbose: int
     callbacks: Any
     warm_start: bool = False
+
+    _validates_by_default = False
 
     @abstractmethod
     def _train(self, values: NDArray[np.floating], missing: NDArray[np.bool_], seed: int, deadline: float) -> Any:
@@ -89,7 +93,8 @@ class TransportImputer(BaseImputer):
         check_real("step_decay", self.step_decay, above=0, at_most=1)
         check_real("noise", self.noise, at_least=0)
         check_real("tol", self.tol, at_least=0)
-        check_real("validation_fraction", self.validation_fraction, at_least=0, below=1)
+        if not (self._validates_by_default and self.validation_fraction == "auto"):
+            check_real("validation_fraction", self.validation_fraction, at_least=0, below=1)
         check_choice("metric", self.metric, ["auto", "covariance", "euclidean"])
         if isinstance(self.initial, str):
             check_choice("initial", self.initial, ["auto", "mean", "em"])
@@ -143,8 +148,12 @@ class TransportImputer(BaseImputer):
             self._warn_of_other_scales(values, missing, work, holes)
         elif not self.scale:
             _warn_of_spreads(work[:, :d], holes)
-        hidden = hide_cells(holes | self._spared_from_hiding(holes), self.validation_fraction, generator(seed, "validation"))
-        if self.validation_fraction > 0 and not hidden.any():
+        if self.validation_fraction == "auto":
+            share = _SHARE_HIDDEN if len(work) >= _FEWEST_ROWS_TO_HIDE else 0.0
+        else:
+            share = float(self.validation_fraction)
+        hidden = hide_cells(holes | self._spared_from_hiding(holes), share, generator(seed, "validation"))
+        if share > 0 and self.validation_fraction != "auto" and not hidden.any():
             warn_user(
                 f"validation_fraction={self.validation_fraction} hides none of the table's few values; nothing is validated",
                 OtimputeWarning,

@@ -53,9 +53,10 @@ class MetaSinkhornImputer(TransportImputer):
     one_sided : bool, default=False
         Draw the first batch from complete rows and the second from incomplete ones. Legitimate when holes are completely
         at random and enough rows are complete.
-    validation_fraction : float in [0, 1), default=0.0
+    validation_fraction : float in [0, 1) or "auto", default="auto"
         Share of the observed values hidden from the fit to score it; the scores are in ``history_``. The fit then stops when
         they no longer fall and returns to the best parameters (by RMSE). The hidden values come back untouched.
+        Automatically a tenth of them, or none in tables of fewer than 50 rows: networks over-train on some tables.
     patience : int, default=5
         Twentieths of the steps without a better score before the fit stops.
     learning_rate : float, default=3e-3
@@ -152,6 +153,7 @@ class MetaSinkhornImputer(TransportImputer):
     True
     """
 
+    _validates_by_default = True
     noise: float = 0.0  # a completer starts from the same guess in new rows, so there is no noise to add
 
     def __init__(
@@ -161,7 +163,7 @@ class MetaSinkhornImputer(TransportImputer):
         max_steps: int | str = "auto",
         n_pairs: int = 2,
         one_sided: bool = False,
-        validation_fraction: float = 0.0,
+        validation_fraction: float | str = "auto",
         patience: int = 5,
         learning_rate: float = 3e-3,
         step_decay: float = 0.1,

@@ -251,7 +251,7 @@ class SinkhornImputer(TransportImputer):
         x_rows, y_rows = one_sided_pools(free) if self.one_sided else (ALL_ROWS, ALL_ROWS)
         self.batch_size_ = self._choose_batch_size(len(work), min(len(x_rows) or len(work), len(y_rows) or len(work)))
         if not free.any():
-            return Outcome(np.empty(0), 0, "nothing missing", True, empty_history(self.validation_fraction > 0))
+            return Outcome(np.empty(0), 0, "nothing missing", True, empty_history(bool(hidden.any())))
         cells = make_cells(work, free)
         is_hidden = hidden[free]
         with progress_bar("Sinkhorn imputation", self.verbose) as bar:
@@ -263,7 +263,7 @@ class SinkhornImputer(TransportImputer):
                 batch_size=self.batch_size_,
                 n_pairs=self.n_pairs,
                 n_jobs=n_threads(self.n_jobs),
-                score=(lambda mean: score_cells(truth, mean[is_hidden])) if self.validation_fraction > 0 else None,
+                score=(lambda mean: score_cells(truth, mean[is_hidden])) if hidden.any() else None,
                 callbacks=[*bar, *check_callbacks(self.callbacks)],
             )
         write_cells(cells, outcome.cells)
