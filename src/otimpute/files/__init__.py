@@ -1,0 +1,31 @@
+r"""Tables in files: read with nulls for holes, written with nothing changed but the holes.
+
+Text files (CSV in all its dialects), Parquet, Arrow (Feather) and Excel; needs pyarrow, and openpyxl for Excel.
+
+>>> import tempfile, pathlib
+>>> path = pathlib.Path(tempfile.mkdtemp()) / "table.csv"
+>>> _ = path.write_text("id,size\n007,1.5\n008,NA\n")
+>>> table = read_file(path)
+>>> table.frame.to_pydict()
+{'id': ['007', '008'], 'size': [1.5, None]}
+"""
+
+from .chunk import Chunk
+from .columns import Column
+from .dialect import Dialect
+from .formats import check_output, format_of
+from .table_file import TableFile, TableSource, Writer, open_table, open_writer, read_file
+
+__all__ = [
+    "Chunk",
+    "Column",
+    "Dialect",
+    "TableFile",
+    "TableSource",
+    "Writer",
+    "check_output",
+    "format_of",
+    "open_table",
+    "open_writer",
+    "read_file",
+]

@@ -1,0 +1,202 @@
+"""How a text file writes its table: found out from its bytes, or told."""
+
+from __future__ import annotations
+
+import codecs
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any, BinaryIO
+
+from .._checks import check_choice, check_flag
+from .tokens import cut
+
+DELIMITERS = ("\t", ";", "|", ",")  # where several would do: commas may be decimal marks, the others hardly ever are
+NA_VALUES = frozenset(["", "NA", "N/A", "n/a", "NaN", "nan", "null", "NULL", "None", "#N/A", "#NA", "<NA>"])
+# Among names these could be answers ("-" for "none of them"); among numbers and dates they can only mean that there is none.
+NA_IN_NUMBERS = frozenset(["-", "--", ".", "..", "?", "*", "na", "none", "#DIV/0!", "#NUM!", "#REF!", "#VALUE!"])
+
+_SAMPLE = 1 << 18
+_BLOCK = 1 << 20
+_ROWS_TO_COMPARE = 200
+_BYTE_ORDER_MARKS = (  # UTF-32 first: its mark begins with that of UTF-16
+    (codecs.BOM_UTF8, "utf-8"),
+    (codecs.BOM_UTF32_LE, "utf-32-le"),
+    (codecs.BOM_UTF32_BE, "utf-32-be"),
+    (codecs.BOM_UTF16_LE, "utf-16-le"),
+    (codecs.BOM_UTF16_BE, "utf-16-be"),
+)
+_WITH_MARK = {"utf-8-sig": "utf-8", "utf-16": "utf-16-le", "utf-32": "utf-32-le"}
+_NOT_TEXT = (
+    (b"PAR1", "a Parquet file", "name it .parquet or pass format='parquet'"),
+    (b"ARROW1", "an Arrow file", "name it .arrow or pass format='arrow'"),
+    (b"PK\x03\x04", "an Excel or zip file", "name it .xlsx or pass format='excel', or unpack it"),
+    (b"\xd0\xcf\x11\xe0", "an old Excel file", "save it as .xlsx"),
+    (b"\x1f\x8b", "a gzip file", "name it .csv.gz"),
+)
+
+
+@dataclass(frozen=True)
+class Dialect:
+    """Everything needed to read a delimited text file and to write more of the same."""
+
+    encoding: str = "utf-8"
+    mark: bytes = b""  # the byte order mark at the start of the file
+    delimiter: str = ","
+    quote: str = '"'  # "" when quotes are letters like others
+    line_end: str = "\n"
+    header: bool = True
+    decimal: str | None = None  # None until columns were looked at
+    day_first: bool | None = None  # None: 01/02/2020 is a date only in columns that tell day and month apart
+    na_values: frozenset[str] = NA_VALUES
+    na_in_numbers: frozenset[str] = NA_IN_NUMBERS
+
+    @property
+    def newline(self) -> str:
+        """The character that ends lines, whatever stands before it."""
+        return self.line_end[-1]
+
+    def describe(self) -> dict[str, Any]:
+        """Plain values, for people and JSON."""
+        return {
+            "encoding": self.encoding + (" with byte order mark" if self.mark else ""),
+            "delimiter": self.delimiter,
+            "quote": self.quote,
+            "decimal": self.decimal,
+            "line_end": self.line_end,
+            "header": self.header,
+            "na_values": sorted(self.na_values),
+        }
+
+
+def detect_dialect(
+    stream: BinaryIO,
+    *,
+    encoding: str | None = None,
+    delimiter: str | None = None,
+    quote: str = '"',
+    decimal: str | None = None,
+    header: bool = True,
+    na_values: Iterable[str] | None = None,
+    day_first: bool | None = None,
+) -> Dialect:
+    r"""The dialect of a text file; what is given is not guessed.
+
+    Parameters
+    ----------
+    stream
+        A binary stream that can go back to its start.
+    na_values
+        Spellings of missing values instead of `NA_VALUES` and `NA_IN_NUMBERS`; empty fields are always missing.
+
+    Examples
+    --------
+    >>> import io
+    >>> dialect = detect_dialect(io.BytesIO("stra\xdfe;n\r\na;1,5\r\n".encode("cp1252")))
+    >>> dialect.encoding, dialect.delimiter, dialect.line_end
+    ('cp1252', ';', '\r\n')
+    """
+    _check_characters(delimiter, quote)
+    if decimal is not None:
+        check_choice("decimal", decimal, [".", ","])
+    name, mark = _detect_encoding(stream, encoding)
+    stream.seek(len(mark))
+    beginning = stream.read(_SAMPLE)
+    sample = codecs.getincrementaldecoder(name)("replace").decode(beginning)
+    outside = re.sub(f"{quote}[^{quote}]*{quote}", "", sample) if quote else sample
+    newline = "\r" if "\r" in outside and "\n" not in outside else "\n"
+    if len(beginning) < _SAMPLE:
+        sample = sample.rstrip("\r\n") + newline
+    if delimiter is None:
+        delimiter = _detect_delimiter(sample, quote, newline, "," if decimal == "," else "")
+    ends = cut(sample, delimiter, quote, newline).ends
+    everywhere, in_numbers = na_spellings(na_values)
+    return Dialect(
+        encoding=name,
+        mark=mark,
+        delimiter=delimiter,
+        quote=quote,
+        line_end=ends[0] if ends else newline,
+        header=check_flag("header", header),
+        decimal="." if decimal is None and delimiter == "," else decimal,
+        day_first=day_first if day_first is None else check_flag("day_first", day_first),
+        na_values=everywhere,
+        na_in_numbers=in_numbers,
+    )
+
+
+def na_spellings(told: Iterable[str] | None) -> tuple[frozenset[str], frozenset[str]]:
+    """What means a missing value everywhere, and what does among numbers and dates; empty fields always do."""
+    if isinstance(told, str):
+        raise TypeError(f"na_values must be a list of spellings, got {told!r}; pass [{told!r}]")
+    return (NA_VALUES, NA_IN_NUMBERS) if told is None else (frozenset(told) | {""}, frozenset())
+
+
+def decoding_error(error: UnicodeDecodeError, encoding: str, line: int) -> ValueError:
+    """What to say about bytes that are no text; ``line`` is the one before which decoding was fine."""
+    line += error.object[: error.start].count(b"\n")
+    found = error.object[error.start : error.start + 1].hex()
+    return ValueError(
+        f"line {line} holds the byte 0x{found}, which is not {encoding}: {error.reason}; "
+        "pass the file's own encoding (cp1252, utf-16, ...), or none to have it detected"
+    )
+
+
+def _check_characters(delimiter: str | None, quote: str) -> None:
+    if delimiter is not None and (len(delimiter) != 1 or delimiter in '\r\n"'):
+        raise ValueError(f"delimiter must be one character, no quote and no line end, got {delimiter!r}")
+    if quote not in ('"', "'", "") or quote == delimiter:
+        raise ValueError(f"quote must be '\"', \"'\" or '' (for none), got {quote!r}")
+
+
+def _detect_encoding(stream: BinaryIO, told: str | None) -> tuple[str, bytes]:
+    """Its name and the byte order mark."""
+    stream.seek(0)
+    beginning = stream.read(_SAMPLE)
+    for magic, what, advice in _NOT_TEXT:
+        if beginning.startswith(magic):
+            raise ValueError(f"the file is {what}, not text; {advice}")
+    if told is not None:
+        try:
+            "a".encode(told)  # knows better than the lookup which encodings are those of text
+            told = codecs.lookup(told).name
+        except LookupError:
+            raise ValueError(f"encoding must be one that Python knows (utf-8, cp1252, utf-16, ...), got {told!r}") from None
+    for mark, name in _BYTE_ORDER_MARKS:
+        if beginning.startswith(mark) and (told is None or name.startswith(told.removesuffix("-sig"))):
+            return name, mark
+    if told is not None:
+        return _WITH_MARK.get(told, told), b""
+    if b"\0" in beginning:
+        raise ValueError("the file is not text: it holds zero bytes; check its name, or pass format= or encoding='utf-16-le'")
+    for name in ("utf-8", "cp1252"):
+        if _decodes(stream, name):
+            return name, b""
+    return "latin-1", b""  # knows every byte
+
+
+def _decodes(stream: BinaryIO, encoding: str) -> bool:
+    stream.seek(0)
+    decoder = codecs.getincrementaldecoder(encoding)()
+    try:
+        while block := stream.read(_BLOCK):
+            decoder.decode(block)
+        decoder.decode(b"", final=True)
+    except UnicodeDecodeError:
+        return False
+    return True
+
+
+def _detect_delimiter(sample: str, quote: str, newline: str, excluded: str) -> str:
+    """The one that cuts all rows, or at least most, into as many fields as the first one."""
+    shares = {}
+    for delimiter in DELIMITERS:
+        if delimiter == excluded:
+            continue
+        widths = cut(sample, delimiter, quote, newline).widths[:_ROWS_TO_COMPARE]
+        shares[delimiter] = (sum(width == widths[0] for width in widths) / len(widths), widths[0]) if widths else (0.0, 0)
+    fitting = {delimiter: share for delimiter, (share, width) in shares.items() if width > 1}
+    if fitting and max(fitting.values()) > 0.8:
+        return max(fitting, key=fitting.__getitem__)  # the first of the best
+    alone = [delimiter for delimiter in (",", ";", "\t", "|") if shares.get(delimiter) == (1.0, 1)]
+    return alone[0] if alone else ("," if excluded != "," else ";")
