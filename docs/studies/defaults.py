@@ -20,7 +20,7 @@ import numpy as np
 from joblib import Parallel, delayed
 
 import otimpute.imputers._metric as metric_module
-import otimpute.imputers.sinkhorn as sinkhorn_module
+import otimpute.imputers._transport_imputer as transport_module
 from otimpute import SinkhornImputer
 from otimpute.metrics import energy_distance, mae, rmse, wasserstein2
 
@@ -81,7 +81,7 @@ def run(folder: Path, variant: str, name: str, rate: float, seed: int) -> dict:
     table, missing = hide(folder, name, rate, seed)
     for constant in ("_SHRINKAGE", "_PRIOR_ROWS"):
         setattr(metric_module, constant, constants.get(constant, DEFAULTS[constant]))
-    sinkhorn_module.N_CROSS_ITERATIONS = constants.get("N_CROSS_ITERATIONS", DEFAULTS["N_CROSS_ITERATIONS"])
+    transport_module.N_CROSS_ITERATIONS = constants.get("N_CROSS_ITERATIONS", DEFAULTS["N_CROSS_ITERATIONS"])
     import otimpute.transport.epsilon as epsilon_module
 
     epsilon_module._SHARE["auto"] = constants.get("epsilon_share", DEFAULTS["epsilon_share"])
@@ -103,7 +103,7 @@ def _defaults() -> dict:
     return {
         "_SHRINKAGE": metric_module._SHRINKAGE,
         "_PRIOR_ROWS": metric_module._PRIOR_ROWS,
-        "N_CROSS_ITERATIONS": sinkhorn_module.N_CROSS_ITERATIONS,
+        "N_CROSS_ITERATIONS": transport_module.N_CROSS_ITERATIONS,
         "epsilon_share": epsilon_module._SHARE["auto"],
     }
 

@@ -167,10 +167,10 @@ def _weights_generator(random_state: int) -> np.random.Generator:
 
 
 def test_the_gradient_a_completer_is_sent_is_the_finite_difference_of_the_divergence(monkeypatch: pytest.MonkeyPatch) -> None:
-    import otimpute.imputers.meta_sinkhorn as meta
+    import otimpute.imputers._transport_imputer as shared
 
-    monkeypatch.setattr(meta, "N_CROSS_ITERATIONS", 500)
-    monkeypatch.setattr(meta, "N_SELF_ITERATIONS", 200)
+    monkeypatch.setattr(shared, "N_CROSS_ITERATIONS", 500)
+    monkeypatch.setattr(shared, "N_SELF_ITERATIONS", 200)
     X_incomplete, missing = punch(whitened(correlated(40, 3)))
     seen: dict[str, Any] = {}
 

@@ -41,10 +41,17 @@ def fit_model(
     )
 
 
-def shrunk_covariance(covariance: NDArray[np.float64]) -> NDArray[np.float64]:
+def plain_model(table: NDArray[np.float32], rng: np.random.Generator) -> GaussianModel:
+    """Gaussian model of a completed table as it stands, for tables of more columns than EM is worth."""
+    rows = rng.permutation(len(table))[:_MOST_ROWS]
+    covariance = np.atleast_2d(np.cov(table[rows].astype(np.float64), rowvar=False, ddof=0))
+    return GaussianModel(np.zeros(table.shape[1]), _shrunk(covariance), 0, False)
+
+
+def _shrunk(covariance: NDArray[np.float64]) -> NDArray[np.float64]:
     """A covariance, its correlations a little smaller.
 
-    >>> shrunk_covariance(np.array([[1.0, 0.5], [0.5, 1.0]])).tolist()
+    >>> _shrunk(np.array([[1.0, 0.5], [0.5, 1.0]])).tolist()
     [[1.0, 0.4], [0.4, 1.0]]
     """
     return (1 - _SHRINKAGE) * covariance + _SHRINKAGE * np.diag(np.diag(covariance))
@@ -56,6 +63,6 @@ def metric_of(covariance: NDArray[np.float64]) -> NDArray[np.float64]:
     >>> metric_of(np.diag([4.0, 1.0])).round(6).tolist()
     [[0.5, 0.0], [0.0, 1.0]]
     """
-    eigenvalues, vectors = np.linalg.eigh(shrunk_covariance(covariance))
+    eigenvalues, vectors = np.linalg.eigh(_shrunk(covariance))
     metric: NDArray[np.float64] = (vectors / np.sqrt(np.maximum(eigenvalues, 1e-8))) @ vectors.T
     return metric

@@ -18,8 +18,10 @@ from ..estimator import BaseImputer, check_callbacks, hide_cells
 from ..exceptions import FitStoppedWarning, OtimputeWarning
 from ..gaussian import GaussianModel
 from ..transport import EPSILON_RULES, epsilon_from_rule
+from ._batches import Plan
 from ._initial_fill import fill_from_model
 from ._metric import MOST_COLUMNS, fit_model, metric_of
+from ._pairs import ALL_ROWS, one_sided_pools
 from ._working_copy import CHUNK, WorkingColumns
 
 _ROWS_FOR_EPSILON = 2000
@@ -41,8 +43,16 @@ class Prepared:
     hidden: NDArray[np.bool_]  # [n, d]: observed, but hidden for validation
     truth: NDArray[np.float64]  # what is hidden
     free: NDArray[np.bool_]  # [n, d]: holes and hidden cells
-    ranges: NDArray[np.float32]  # [2, d]: smallest and largest observed value
     model: GaussianModel | None  # where metric or start asked for one
+
+    def observed_ranges(self) -> NDArray[np.float32]:
+        """Smallest and largest observed value of each column ``[2, d]``, hidden ones included."""
+        hidden_column = np.nonzero(self.hidden)[1]
+        ranges = np.empty((2, self.free.shape[1]), np.float32)
+        for k in range(self.free.shape[1]):
+            seen = np.concatenate([self.work[~self.free[:, k], k], self.truth[hidden_column == k]])
+            ranges[:, k] = seen.min(), seen.max()
+        return ranges
 
 
 class TransportImputer(BaseImputer):
@@ -143,7 +153,6 @@ class TransportImputer(BaseImputer):
         d = len(self._columns)
         holes = self._columns.holes(missing)
         work = self._columns.copy_of(values, holes)
-        ranges = _observed_ranges(work[:, :d], holes)
         if columns is not None:
             self._warn_of_other_scales(values, missing, work, holes)
         elif not self.scale:
@@ -167,7 +176,7 @@ class TransportImputer(BaseImputer):
         noise = generator(seed, "noise").standard_normal(n_cells, dtype=np.float32)
         noise *= np.float32(self.noise)
         work[:, :d][free] += noise
-        return Prepared(work, holes, hidden, truth, free, ranges, model)
+        return Prepared(work, holes, hidden, truth, free, model)
 
     def _fitted_before(self, made_of: Any) -> Any:
         """What a warm start continues from, or None; ``made_of`` is the parameter that says what is trained."""
@@ -188,6 +197,11 @@ class TransportImputer(BaseImputer):
     def _places(self) -> NDArray[np.int64]:
         """Which columns of the table the columns of the working copy are."""
         return np.flatnonzero(~self._empty)[self._columns.varying]
+
+    def _names(self, columns: NDArray[np.int64]) -> str:
+        """Names of columns of the table, the first ten of them, for people."""
+        names = getattr(self, "feature_names_in_", np.arange(self.n_features_in_))[columns]
+        return ", ".join(map(str, names[:10])) + (f" and {len(names) - 10} more" if len(names) > 10 else "")
 
     def _spared_from_hiding(self, holes: NDArray[np.bool_]) -> NDArray[np.bool_]:
         """Which cells validation must leave alone: one-sided batches need rows that are complete."""
@@ -249,6 +263,17 @@ class TransportImputer(BaseImputer):
         points = table.astype(np.float64)
         return epsilon_from_rule(points @ self._metric if self._metric.size else points, self.epsilon, rng)
 
+    def _choose_plan(self, free: NDArray[np.bool_], seed: int) -> Plan:
+        """Batches of all rows, or of complete against incomplete ones; sets ``batch_size_``."""
+        x_rows, y_rows = one_sided_pools(free) if self.one_sided else (ALL_ROWS, ALL_ROWS)
+        n_rows = len(free)
+        self.batch_size_ = self._choose_batch_size(n_rows, min(len(x_rows) or n_rows, len(y_rows) or n_rows))
+        return Plan(seed, x_rows, y_rows, N_CROSS_ITERATIONS, N_SELF_ITERATIONS)
+
+    def _steps_for(self, n_rows: int, fewest: int, visits: int) -> int:
+        """The steps after which every row was drawn so many times, but at least the ``fewest``."""
+        return max(fewest, -(-visits * n_rows // (2 * self.batch_size_ * self.n_pairs)))
+
     def _choose_batch_size(self, n_rows: int, pool: int) -> int:
         if self.batch_size == "auto":
             wanted = 128 if n_rows > 256 else 2 ** max(0, (n_rows // 2).bit_length() - 1)
@@ -265,12 +290,6 @@ def warn_if_stopped(reason: str, reached: str) -> None:
     if reason in ("interrupted", "max_seconds"):
         cause = "Ctrl-C (press it again to stop the program)" if reason == "interrupted" else "max_seconds"
         warn_user(f"stopped by {cause} after {reached}; the imputer holds what was reached and can be used", FitStoppedWarning)
-
-
-def _observed_ranges(table: NDArray[np.float32], holes: NDArray[np.bool_]) -> NDArray[np.float32]:
-    observed = [column[~hole] for column, hole in zip(table.T, holes.T, strict=True)]
-    ranges = [[column.min() for column in observed], [column.max() for column in observed]]
-    return np.array(ranges, dtype=np.float32).reshape(2, table.shape[1])
 
 
 def _warn_of_spreads(table: NDArray[np.float32], holes: NDArray[np.bool_]) -> None:

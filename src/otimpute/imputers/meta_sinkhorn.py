@@ -16,15 +16,14 @@ from .._warn import warn_user
 from ..estimator import check_callbacks, progress_bar, score_cells
 from ..exceptions import OtimputeWarning
 from ..gaussian import GaussianModel
-from ._batches import Plan, make_geometry
+from ._batches import make_geometry
 from ._completer import Completer
 from ._descent import make_cells
 from ._initial_fill import fill_from_model
 from ._meta_steps import MetaSchedule, run_meta_steps
 from ._modules import torch_for, torch_session
 from ._pair_threads import Batches, PairThreads
-from ._pairs import ALL_ROWS, one_sided_pools
-from ._transport_imputer import N_CROSS_ITERATIONS, N_SELF_ITERATIONS, Prepared, TransportImputer, warn_if_stopped
+from ._transport_imputer import Prepared, TransportImputer, warn_if_stopped
 from ._working_copy import WorkingColumns
 
 _FEWEST_STEPS = 1000
@@ -261,9 +260,7 @@ class MetaSinkhornImputer(TransportImputer):
         """Algorithm 2 on the prepared working copy, in place."""
         work, hidden, free = prepared.work, prepared.hidden, prepared.free
         d = len(self._columns)
-        x_rows, y_rows = one_sided_pools(free) if self.one_sided else (ALL_ROWS, ALL_ROWS)
-        self.batch_size_ = self._choose_batch_size(len(work), min(len(x_rows) or len(work), len(y_rows) or len(work)))
-        plan = Plan(seed, x_rows, y_rows, N_CROSS_ITERATIONS, N_SELF_ITERATIONS)
+        plan = self._choose_plan(free, seed)
         threads = PairThreads(self.n_pairs, n_threads(self.n_jobs))
         batches = Batches(
             make_cells(work.copy(), free), make_geometry(self._metric, self.epsilon_, 1.0, d, work.shape[1]), threads
@@ -297,17 +294,14 @@ class MetaSinkhornImputer(TransportImputer):
         warn_if_stopped(outcome.stop_reason, f"{outcome.n_steps} steps")
 
     def _schedule(self, n_rows: int, deadline: float) -> MetaSchedule:
-        n_steps = int(self.max_steps) if self.max_steps != "auto" else 0
-        if self.max_steps == "auto":
-            n_steps = max(_FEWEST_STEPS, -(-_VISITS * n_rows // (2 * self.batch_size_ * self.n_pairs)))
+        n_steps = self._steps_for(n_rows, _FEWEST_STEPS, _VISITS) if self.max_steps == "auto" else int(self.max_steps)
         return MetaSchedule(n_steps, self.learning_rate, self.step_decay, self.l2, self.tol, self.patience, deadline)
 
     def _impute_cells(self, values: NDArray[np.floating], missing: NDArray[np.bool_]) -> NDArray[np.float64]:
         untaught = np.flatnonzero(self._columns.holes(missing).any(axis=0) & ~self._fitted.learned)
         if len(untaught) and self.completer is not None:  # ours only corrects a guess, and begins with no correction
-            names = getattr(self, "feature_names_in_", np.arange(self.n_features_in_))[self._places()[untaught]]
             warn_user(
-                f"{len(names)} columns with holes were complete in training ({', '.join(map(str, names[:10]))}): "
+                f"columns {self._names(self._places()[untaught])} with holes were complete in training: "
                 "the completer never learned to fill them; fit on rows with holes there too",
                 OtimputeWarning,
             )

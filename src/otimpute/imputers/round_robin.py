@@ -14,20 +14,19 @@ from .._checks import check_choice, check_count, check_flag, check_real
 from .._random import generator
 from .._threads import n_threads
 from .._warn import warn_user
-from ..estimator import check_callbacks, progress_bar, score_cells
+from ..estimator import check_callbacks, progress_bar
 from ..exceptions import OtimputeWarning
-from ..gaussian import GaussianModel
-from ..metrics import energy_distance
 from ._batches import make_geometry
 from ._cycles import ColumnModels, ColumnOrder, CycleSchedule, NetTrainer, run_cycles, settle_rows, share_at_limits
 from ._descent import make_cells
-from ._metric import shrunk_covariance
+from ._metric import plain_model
 from ._modules import ModuleModels, ModuleTrainer, torch_session
 from ._net_models import NetModels, gaussian_regressions, layer_sizes, linear_parameters, random_parameters
 from ._nets import Target
 from ._pair_threads import Batches, PairThreads
 from ._trainees import Trainee, choose_trainees
 from ._transport_imputer import Prepared, TransportImputer, warn_if_stopped
+from ._validation import scores_of_hidden
 from ._working_copy import WorkingColumns
 
 # Cycles and step size by the start of the models (docs/studies/round-robin.md).
@@ -36,8 +35,6 @@ _FROM_SCRATCH = 20, 1e-2
 _MOST_HELD = 0.05  # share of predictions at their limits, where only far tails belong
 _MOST_SWEEPS = 30  # over the columns of a new row
 _SETTLED = 1e-3  # a new row whose values move by less, in standard deviations, is done
-_ROWS_FOR_ENERGY = 1000
-_ROWS_FOR_COVARIANCE = 20_000
 
 
 class RoundRobinImputer(TransportImputer):
@@ -311,7 +308,7 @@ class RoundRobinImputer(TransportImputer):
         self.batch_size_ = self._choose_batch_size(len(work), len(work))
         trainees = choose_trainees(
             prepared.free,
-            prepared.ranges,
+            prepared.observed_ranges(),
             batch_size=self.batch_size_,
             one_sided=self.one_sided,
             skip_complete=self.skip_complete,
@@ -341,12 +338,7 @@ class RoundRobinImputer(TransportImputer):
         rng = generator(seed, "weights")
         if self.initial_weights == "random" or d == 0:
             return NetModels(sizes, random_parameters(sizes, d, rng))
-        model = prepared.model
-        if model is None:  # more columns than are worth one
-            table = prepared.work[:, :d]
-            rows = generator(seed, "model").permutation(len(table))[:_ROWS_FOR_COVARIANCE]
-            covariance = np.atleast_2d(np.cov(table[rows].astype(np.float64), rowvar=False, ddof=0))
-            model = GaussianModel(np.zeros(d), shrunk_covariance(covariance), 0, False)
+        model = prepared.model or plain_model(prepared.work[:, :d], generator(seed, "model"))
         return NetModels(sizes, linear_parameters(sizes, *gaussian_regressions(model), rng))
 
     def _run(
@@ -386,7 +378,7 @@ class RoundRobinImputer(TransportImputer):
                     schedule,
                     work,
                     lambda: batches.evaluate([(trainee.plan, trainee.batch_size) for trainee in trainees]),
-                    self._score(prepared, seed) if prepared.hidden.any() else None,
+                    scores_of_hidden(prepared, self.validation_score, seed) if prepared.hidden.any() else None,
                     # Is the table what the models predict? Regressions and start of a Gaussian model agree.
                     start.is_warm or (start.is_regression and self._starts_from_model()),
                     [*bar, *check_callbacks(self.callbacks)],
@@ -418,34 +410,13 @@ class RoundRobinImputer(TransportImputer):
             return NetTrainer(models.nets(), batches, trainees)
         return ModuleTrainer(models, batches)
 
-    def _score(self, prepared: Prepared, seed: int) -> Any:
-        """A function that scores the hidden values as they are now, the decisive score first."""
-        hidden, truth, table = prepared.hidden, prepared.truth, prepared.work[:, : len(self._columns)]
-        rows = np.flatnonzero(hidden.any(axis=1))
-        if len(rows) > _ROWS_FOR_ENERGY:
-            rows = generator(seed, "energy").choice(rows, _ROWS_FOR_ENERGY, replace=False)
-        answer = np.zeros(hidden.shape, np.float32)
-        answer[hidden] = truth
-        answer, judged = answer[rows], hidden[rows]
-
-        def score() -> dict[str, float]:
-            mae, rmse = score_cells(truth, table[hidden])
-            now = table[rows]
-            energy = energy_distance(np.where(judged, answer, now), now, judged)
-            scores = {"mae": mae, "rmse": rmse, "energy": energy}
-            return {self.validation_score: scores.pop(self.validation_score), **scores}
-
-        return score
-
     def _impute_cells(self, values: NDArray[np.floating], missing: NDArray[np.bool_]) -> NDArray[np.float64]:
         trained = [target.column for target in self._fitted.targets]
         left = np.setdiff1d(np.flatnonzero(self._columns.holes(missing).any(axis=0)), trained)
         if len(left):
-            names = getattr(self, "feature_names_in_", np.arange(self.n_features_in_))[self._places()[left]]
-            more = f" and {len(names) - 10} more" if len(names) > 10 else ""
             advice = "fit with skip_complete=False" if self.skip_complete else "fit on more rows"
             warn_user(
-                f"columns {', '.join(map(str, names[:10]))}{more} were complete in training and have no model: "
+                f"columns {self._names(self._places()[left])} were complete in training and have no model: "
                 f"their holes get the training mean; {advice}",
                 OtimputeWarning,
             )

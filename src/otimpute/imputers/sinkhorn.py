@@ -12,12 +12,11 @@ from .._checks import check_count, check_real
 from .._random import generator
 from .._threads import n_threads
 from ..estimator import check_callbacks, progress_bar, score_cells
-from ._batches import Plan, make_geometry
+from ._batches import make_geometry
 from ._descent import Outcome, Schedule, descend, empty_history, make_cells
 from ._new_rows import Reference
-from ._pairs import ALL_ROWS, one_sided_pools
 from ._steps import write_cells
-from ._transport_imputer import N_CROSS_ITERATIONS, N_SELF_ITERATIONS, Prepared, TransportImputer, warn_if_stopped
+from ._transport_imputer import Prepared, TransportImputer, warn_if_stopped
 
 _FEWEST_STEPS = 1000
 _VISITS = 100  # how often every row should meet others, at least
@@ -248,8 +247,7 @@ class SinkhornImputer(TransportImputer):
         """Algorithm 1 on the prepared working copy, in place."""
         work, hidden, free, truth = prepared.work, prepared.hidden, prepared.free, prepared.truth
         d = len(self._columns)
-        x_rows, y_rows = one_sided_pools(free) if self.one_sided else (ALL_ROWS, ALL_ROWS)
-        self.batch_size_ = self._choose_batch_size(len(work), min(len(x_rows) or len(work), len(y_rows) or len(work)))
+        plan = self._choose_plan(free, seed)
         if not free.any():
             return Outcome(np.empty(0), 0, "nothing missing", True, empty_history(bool(hidden.any())))
         cells = make_cells(work, free)
@@ -258,7 +256,7 @@ class SinkhornImputer(TransportImputer):
             outcome = descend(
                 cells,
                 make_geometry(self._metric, self.epsilon_, float(self.imputed_weight), d, work.shape[1]),
-                Plan(seed, x_rows, y_rows, N_CROSS_ITERATIONS, N_SELF_ITERATIONS),
+                plan,
                 self._schedule(len(work), deadline),
                 batch_size=self.batch_size_,
                 n_pairs=self.n_pairs,
@@ -274,10 +272,7 @@ class SinkhornImputer(TransportImputer):
         return super()._automatic_metric() if self.imputed_weight == 1 else "euclidean"
 
     def _schedule(self, n_rows: int, deadline: float = np.inf) -> Schedule:
-        if self.max_steps == "auto":
-            n_steps = max(_FEWEST_STEPS, -(-_VISITS * n_rows // (2 * self.batch_size_ * self.n_pairs)))
-        else:
-            n_steps = int(self.max_steps)
+        n_steps = self._steps_for(n_rows, _FEWEST_STEPS, _VISITS) if self.max_steps == "auto" else int(self.max_steps)
         return Schedule(n_steps, self.learning_rate, self.step_decay, self.tail_average, self.tol, deadline)
 
     def _build_reference(self, work: NDArray[np.float32], seed: int) -> Reference | None:
