@@ -21,3 +21,7 @@ class FitStoppedWarning(OtimputeWarning):
 
 class DivergedError(RuntimeError):
     """The numbers left the finite range; the message says which parameter to change."""
+
+
+class StoredFileError(ValueError):
+    """A model file or checkpoint is damaged, foreign, of a later version, or not what was asked for."""

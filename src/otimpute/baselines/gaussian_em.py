@@ -24,7 +24,7 @@ class GaussianEMImputer(StandardisedImputer):
         Stop when the imputed values move by less than this (root mean square, in standard deviations).
     random_state : int, Generator, RandomState or None, default=None
         Without effect; here so that all imputers are made alike.
-    missing_values, add_indicator, keep_empty_features, integers
+    missing_values, add_indicator, keep_empty_features, integers, constraints, max_categories
         As in `SinkhornImputer`.
 
     Attributes
@@ -57,6 +57,8 @@ class GaussianEMImputer(StandardisedImputer):
         add_indicator: bool = False,
         keep_empty_features: bool = True,
         integers: str = "round",
+        constraints: Any = None,
+        max_categories: int | None = 50,
     ):
         self.prior_rows = prior_rows
         self.max_iter = max_iter
@@ -66,6 +68,8 @@ class GaussianEMImputer(StandardisedImputer):
         self.add_indicator = add_indicator
         self.keep_empty_features = keep_empty_features
         self.integers = integers
+        self.constraints = constraints
+        self.max_categories = max_categories
 
     def _check_parameters(self) -> None:
         check_real("prior_rows", self.prior_rows, above=0)

@@ -25,7 +25,7 @@ class ICEImputer(StandardisedImputer):
         Stop when no row moves by more than this share of the largest value (sum of absolute changes).
     random_state : int, Generator, RandomState or None, default=None
         Handed to scikit-learn, where it has no effect on these regressions.
-    missing_values, add_indicator, keep_empty_features, integers
+    missing_values, add_indicator, keep_empty_features, integers, constraints, max_categories
         As in `SinkhornImputer`.
 
     Attributes
@@ -53,6 +53,8 @@ class ICEImputer(StandardisedImputer):
         add_indicator: bool = False,
         keep_empty_features: bool = True,
         integers: str = "round",
+        constraints: Any = None,
+        max_categories: int | None = 50,
     ):
         self.max_iter = max_iter
         self.tol = tol
@@ -61,6 +63,8 @@ class ICEImputer(StandardisedImputer):
         self.add_indicator = add_indicator
         self.keep_empty_features = keep_empty_features
         self.integers = integers
+        self.constraints = constraints
+        self.max_categories = max_categories
 
     def _check_parameters(self) -> None:
         check_count("max_iter", self.max_iter)

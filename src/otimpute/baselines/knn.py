@@ -23,7 +23,7 @@ class KNNImputer(StandardisedImputer):
         Whether nearer rows count more.
     random_state : int, Generator, RandomState or None, default=None
         Without effect; here so that all imputers are made alike.
-    missing_values, add_indicator, keep_empty_features, integers
+    missing_values, add_indicator, keep_empty_features, integers, constraints, max_categories
         As in `SinkhornImputer`.
 
     Examples
@@ -44,6 +44,8 @@ class KNNImputer(StandardisedImputer):
         add_indicator: bool = False,
         keep_empty_features: bool = True,
         integers: str = "round",
+        constraints: Any = None,
+        max_categories: int | None = 50,
     ):
         self.n_neighbors = n_neighbors
         self.weights = weights
@@ -52,6 +54,8 @@ class KNNImputer(StandardisedImputer):
         self.add_indicator = add_indicator
         self.keep_empty_features = keep_empty_features
         self.integers = integers
+        self.constraints = constraints
+        self.max_categories = max_categories
 
     def _check_parameters(self) -> None:
         check_count("n_neighbors", self.n_neighbors)

@@ -17,7 +17,7 @@ class MeanImputer(BaseImputer):
     ----------
     random_state : int, Generator, RandomState or None, default=None
         Without effect; here so that all imputers are made alike.
-    missing_values, add_indicator, keep_empty_features, integers
+    missing_values, add_indicator, keep_empty_features, integers, constraints, max_categories
         As in `SinkhornImputer`.
 
     Attributes
@@ -40,12 +40,16 @@ class MeanImputer(BaseImputer):
         add_indicator: bool = False,
         keep_empty_features: bool = True,
         integers: str = "round",
+        constraints: Any = None,
+        max_categories: int | None = 50,
     ):
         self.random_state = random_state
         self.missing_values = missing_values
         self.add_indicator = add_indicator
         self.keep_empty_features = keep_empty_features
         self.integers = integers
+        self.constraints = constraints
+        self.max_categories = max_categories
 
     def _check_parameters(self) -> None: ...
 

@@ -34,7 +34,7 @@ class MissForestImputer(StandardisedImputer):
         Threads; the result does not depend on it.
     random_state : int, Generator, RandomState or None, default=None
         Same seed, same result.
-    missing_values, add_indicator, keep_empty_features, integers
+    missing_values, add_indicator, keep_empty_features, integers, constraints, max_categories
         As in `SinkhornImputer`.
 
     Attributes
@@ -67,6 +67,8 @@ class MissForestImputer(StandardisedImputer):
         add_indicator: bool = False,
         keep_empty_features: bool = True,
         integers: str = "round",
+        constraints: Any = None,
+        max_categories: int | None = 50,
     ):
         self.n_estimators = n_estimators
         self.max_iter = max_iter
@@ -78,6 +80,8 @@ class MissForestImputer(StandardisedImputer):
         self.add_indicator = add_indicator
         self.keep_empty_features = keep_empty_features
         self.integers = integers
+        self.constraints = constraints
+        self.max_categories = max_categories
 
     def _check_parameters(self) -> None:
         check_count("n_estimators", self.n_estimators)

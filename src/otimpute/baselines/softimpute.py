@@ -39,7 +39,7 @@ class SoftImputer(StandardisedImputer):
         Stop when the completed table moves by less than this share of its norm.
     random_state : int, Generator, RandomState or None, default=None
         Which values are hidden. Same seed, same result.
-    missing_values, add_indicator, keep_empty_features, integers
+    missing_values, add_indicator, keep_empty_features, integers, constraints, max_categories
         As in `SinkhornImputer`.
 
     Attributes
@@ -75,6 +75,8 @@ class SoftImputer(StandardisedImputer):
         add_indicator: bool = False,
         keep_empty_features: bool = True,
         integers: str = "round",
+        constraints: Any = None,
+        max_categories: int | None = 50,
     ):
         self.penalty = penalty
         self.n_penalties = n_penalties
@@ -86,6 +88,8 @@ class SoftImputer(StandardisedImputer):
         self.add_indicator = add_indicator
         self.keep_empty_features = keep_empty_features
         self.integers = integers
+        self.constraints = constraints
+        self.max_categories = max_categories
 
     def _check_parameters(self) -> None:
         if self.penalty != "cv":

@@ -33,6 +33,11 @@ class BaseImputer(TransformerMixin, BaseEstimator, ABC):  # type: ignore[misc]
     add_indicator: bool
     keep_empty_features: bool
     integers: str
+    constraints: Any
+    max_categories: int | None
+
+    # Of each column that `_fit_cells` gets, the column of the table it encodes; columns of one category share theirs.
+    _groups: NDArray[np.int64]
 
     @abstractmethod
     def _fit_cells(self, values: NDArray[np.floating], missing: NDArray[np.bool_]) -> Cells: ...
@@ -86,6 +91,7 @@ class BaseImputer(TransformerMixin, BaseEstimator, ABC):  # type: ignore[misc]
         self.indicator_columns_ = np.flatnonzero(table.missing.any(axis=0)) if self.add_indicator else np.arange(0)
         self._warn_of_empty_columns()
         self._check_indicator_names()
+        self._groups = np.flatnonzero(~self._empty)
         filled = self._fit_cells(*self._present(table))
         self._is_fitted = True
         return table, self._with_empty_columns(table, filled)

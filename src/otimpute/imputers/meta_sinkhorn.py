@@ -101,6 +101,8 @@ class MetaSinkhornImputer(TransportImputer):
         Columns without any observed value are filled with 0 (and a warning); False drops them.
     integers : {"round", "float"}, default="round"
         Whether imputed integers and booleans are rounded so that the column keeps its type, or become floats.
+    constraints, max_categories
+        As in `SinkhornImputer`.
 
     Attributes
     ----------
@@ -179,10 +181,13 @@ class MetaSinkhornImputer(TransportImputer):
         random_state: Any = None,
         verbose: int = 0,
         callbacks: Any = None,
+        checkpoint: Any = None,
         missing_values: float = np.nan,
         add_indicator: bool = False,
         keep_empty_features: bool = True,
         integers: str = "round",
+        constraints: Any = None,
+        max_categories: int | None = 50,
     ):
         self.completer = completer
         self.max_steps = max_steps
@@ -205,10 +210,13 @@ class MetaSinkhornImputer(TransportImputer):
         self.random_state = random_state
         self.verbose = verbose
         self.callbacks = callbacks
+        self.checkpoint = checkpoint
         self.missing_values = missing_values
         self.add_indicator = add_indicator
         self.keep_empty_features = keep_empty_features
         self.integers = integers
+        self.constraints = constraints
+        self.max_categories = max_categories
 
     def _check_parameters(self) -> None:
         torch_for("MetaSinkhornImputer")

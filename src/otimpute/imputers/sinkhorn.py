@@ -92,6 +92,12 @@ class SinkhornImputer(TransportImputer):
         Columns without any observed value are filled with 0 (and a warning); False drops them.
     integers : {"round", "float"}, default="round"
         Whether imputed integers and booleans are rounded so that the column keeps its type, or become floats.
+    constraints : dict, default=None
+        What imputed values of a column must obey, by its name (its number in an array): ``"bounds"`` (a pair, None where
+        open), ``"integer"`` or ``"non_negative"`` (True), ``"categories"`` (the values to choose from). For example
+        ``{"age": {"bounds": (0, 120), "integer": True}, "grade": {"categories": ["A", "B", "C"]}}``.
+    max_categories : int or None, default=50
+        Columns of text with more distinct values, or hardly any value twice, are left alone; None uses all of them.
 
     Attributes
     ----------
@@ -170,10 +176,13 @@ class SinkhornImputer(TransportImputer):
         random_state: Any = None,
         verbose: int = 0,
         callbacks: Any = None,
+        checkpoint: Any = None,
         missing_values: float = np.nan,
         add_indicator: bool = False,
         keep_empty_features: bool = True,
         integers: str = "round",
+        constraints: Any = None,
+        max_categories: int | None = 50,
     ):
         self.epsilon = epsilon
         self.batch_size = batch_size
@@ -196,10 +205,13 @@ class SinkhornImputer(TransportImputer):
         self.random_state = random_state
         self.verbose = verbose
         self.callbacks = callbacks
+        self.checkpoint = checkpoint
         self.missing_values = missing_values
         self.add_indicator = add_indicator
         self.keep_empty_features = keep_empty_features
         self.integers = integers
+        self.constraints = constraints
+        self.max_categories = max_categories
 
     @classmethod
     def paper(cls, **overrides: Any) -> Self:
