@@ -78,7 +78,7 @@ def test_parameter_gradients_are_finite_differences(model: str, n_inputs: int) -
 def test_a_row_is_predicted_alike_in_any_company() -> None:
     rng = np.random.default_rng(2)
     sizes = layer_sizes("mlp", 7)
-    models = NetModels(sizes, random_parameters(sizes, 8, rng))
+    models = NetModels(sizes, random_parameters(sizes, 8, rng), np.arange(8))
     values = rng.normal(size=(100, 16)).astype(np.float32)
     together = models.predict(values, np.arange(100), 3)
     for rows in (np.array([41]), np.arange(100)[::-1].copy(), rng.permutation(100)[:29]):
@@ -92,7 +92,8 @@ def test_both_models_can_start_as_the_regressions_of_a_gaussian_model(model: str
     table = rng.normal(size=(200, d)) @ rng.normal(size=(d, d)) + 1
     gaussian = fit_gaussian(table, np.zeros(table.shape, dtype=bool), prior_rows=0.01)
     sizes = layer_sizes(model, d - 1)
-    models = NetModels(sizes, linear_parameters(sizes, *gaussian_regressions(gaussian), rng))
+    groups = np.arange(d)
+    models = NetModels(sizes, linear_parameters(sizes, *gaussian_regressions(gaussian, groups), rng), groups)
     for column in range(d):
         hole = np.zeros(table.shape, dtype=bool)
         hole[:, column] = True
@@ -148,7 +149,7 @@ def test_the_gradient_through_the_loss_is_its_finite_difference(model: str, metr
     rng = np.random.default_rng(5)
     sizes = layer_sizes(model, d - 1)
     parameters = rng.normal(size=(d, n_parameters(sizes)))
-    nets = Nets(sizes, parameters.copy(), np.zeros((2, *parameters.shape)), np.zeros(d, np.int64))
+    nets = Nets(sizes, parameters.copy(), np.zeros((2, *parameters.shape)), np.zeros(d, np.int64), np.arange(d))
     work, found = make_workspace(m, cells.values.shape[1], np.float64, False), make_gradients(n_pairs, m, 1, np.float64)
     buffer, gradient = np.empty((2, int(sizes.sum()) * 32)), np.empty(parameters.shape[1])
     n_listed = begin_update(cells, plan, found, target, nets, 3, np.empty(32, np.int64), buffer)

@@ -42,7 +42,7 @@ class StandardisedImputer(BaseImputer):
         seed = seed_from(self.random_state)
         for name in [each for each in vars(self) if each.endswith("_") and each not in _KEPT]:
             delattr(self, name)  # a fit that learns nothing, all columns being constant, must not keep what another learned
-        self._scaler = Standardiser.fit(values, missing, robust=False)
+        self._scaler = Standardiser.fit(values, missing, robust=False, scaled=self._scaled)
         self._varying = np.flatnonzero(self._scaler.spread > 0)
         rows, holes = self._standardise(values, missing)
         if len(self._varying) == 0:

@@ -13,10 +13,10 @@ from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils._set_output import _get_output_config
 from sklearn.utils.validation import _check_feature_names_in, check_is_fitted, validate_data
 
-from .._checks import check_choice, check_flag
+from .._checks import check_choice, check_count, check_flag
 from .._warn import warn_user
-from ..exceptions import EmptyColumnWarning
-from ..table import Table, as_frame, read_array, read_frame
+from ..exceptions import EmptyColumnWarning, OtimputeWarning
+from ..table import Encoding, Table, as_frame
 
 Cells = NDArray[np.float64]
 
@@ -36,8 +36,10 @@ class BaseImputer(TransformerMixin, BaseEstimator, ABC):  # type: ignore[misc]
     constraints: Any
     max_categories: int | None
 
-    # Of each column that `_fit_cells` gets, the column of the table it encodes; columns of one category share theirs.
+    # Of each column that `_fit_cells` gets: the column of the table it encodes (those of one category share theirs), and
+    # whether it comes in units of its own and must not be standardised.
     _groups: NDArray[np.int64]
+    _scaled: NDArray[np.bool_]
 
     @abstractmethod
     def _fit_cells(self, values: NDArray[np.floating], missing: NDArray[np.bool_]) -> Cells: ...
@@ -83,15 +85,21 @@ class BaseImputer(TransformerMixin, BaseEstimator, ABC):  # type: ignore[misc]
         check_choice("integers", self.integers, ["round", "float"])
         check_flag("add_indicator", self.add_indicator)
         check_flag("keep_empty_features", self.keep_empty_features)
+        if self.max_categories is not None:
+            check_count("max_categories", self.max_categories, advice="pass None to use all columns of text")
         self._check_parameters()
         self._is_fitted = False  # a fit that fails must not leave half of a new state beside half of an old one
         table = self._read(X, reset=True)
+        # Without a value: of the coordinates, which no imputer sees; and of the columns, which may be dropped.
         self._empty: NDArray[np.bool_] = np.asarray(table.missing.all(axis=0))
-        self._kept: NDArray[np.bool_] = np.asarray(~self._empty | bool(self.keep_empty_features))
-        self.indicator_columns_ = np.flatnonzero(table.missing.any(axis=0)) if self.add_indicator else np.arange(0)
-        self._warn_of_empty_columns()
+        without_value = np.asarray(table.holes.all(axis=0))
+        self._kept: NDArray[np.bool_] = np.asarray(~without_value | bool(self.keep_empty_features))
+        self.indicator_columns_ = np.flatnonzero(table.holes.any(axis=0)) if self.add_indicator else np.arange(0)
+        self._warn_of_empty_columns(without_value)
+        self._warn_of_columns_left_alone(table, without_value)
         self._check_indicator_names()
-        self._groups = np.flatnonzero(~self._empty)
+        self._groups = self._encoding.groups[~self._empty]
+        self._scaled = self._encoding.scaled[~self._empty]
         filled = self._fit_cells(*self._present(table))
         self._is_fitted = True
         return table, self._with_empty_columns(table, filled)
@@ -99,17 +107,34 @@ class BaseImputer(TransformerMixin, BaseEstimator, ABC):  # type: ignore[misc]
     def __sklearn_is_fitted__(self) -> bool:
         return getattr(self, "_is_fitted", False)
 
-    def _warn_of_empty_columns(self) -> None:
-        if not self._empty.any():
+    def _warn_of_empty_columns(self, without_value: NDArray[np.bool_]) -> None:
+        if not without_value.any():
             return
-        names = getattr(self, "feature_names_in_", np.arange(self.n_features_in_))[self._empty]
-        more = f" and {len(names) - 10} more" if len(names) > 10 else ""
-        listed = ", ".join(str(name) for name in names[:10]) + more
-        fate = "filled with 0" if self.keep_empty_features else "dropped"
+        no_number = any(self._encoding.codes[k].family != "number" for k in np.flatnonzero(without_value))
+        zero = "filled with 0 (those of text or dates stay empty)" if no_number else "filled with 0"
+        fate = zero if self.keep_empty_features else "dropped"
         other = "False to drop them" if self.keep_empty_features else "True to keep them as 0"
         warn_user(
-            f"no observed value in columns {listed}: they are {fate}; set keep_empty_features={other}", EmptyColumnWarning
+            f"no observed value in columns {self._names(np.flatnonzero(without_value))}: they are {fate}; "
+            f"set keep_empty_features={other}",
+            EmptyColumnWarning,
         )
+
+    def _warn_of_columns_left_alone(self, table: Table, without_value: NDArray[np.bool_]) -> None:
+        idle = np.array([code.family == "any" for code in self._encoding.codes])
+        with_holes = np.flatnonzero(idle & table.holes.any(axis=0) & ~without_value)
+        if len(with_holes):
+            warn_user(
+                f"columns {self._names(with_holes)} are left alone, their holes stay: they hold more distinct texts than "
+                f"max_categories={self.max_categories}, texts that hardly repeat, or values that are neither numbers, "
+                "categories nor dates; raise max_categories, convert them, or drop them",
+                OtimputeWarning,
+            )
+
+    def _names(self, columns: NDArray[np.int64]) -> str:
+        """Names of columns of the table, the first ten of them, for people."""
+        names = getattr(self, "feature_names_in_", np.arange(self.n_features_in_))[columns]
+        return ", ".join(map(str, names[:10])) + (f" and {len(names) - 10} more" if len(names) > 10 else "")
 
     def _check_indicator_names(self) -> None:
         names = [str(name) for name in getattr(self, "feature_names_in_", [])]
@@ -141,12 +166,22 @@ class BaseImputer(TransformerMixin, BaseEstimator, ABC):  # type: ignore[misc]
             array = validate_data(self, X, reset=reset, dtype="numeric", ensure_all_finite=False)
             if array.dtype.kind == "O":  # lists with None
                 array = array.astype(np.float64)
-            return read_array(array, self._missing_values())
+            if reset:
+                self._encoding = Encoding.of_array(array.shape[1], self.constraints)
+            return self._encoding.read_array(array, self._missing_values())
         for axis, what in ((0, "row"), (1, "column")):
             if frame.shape[axis] == 0:
                 raise ValueError(f"X must have at least one {what}, got shape {frame.shape}")
         validate_data(self, X, reset=reset, skip_check_array=True)
-        return read_frame(frame, self._missing_values())
+        if reset:
+            self._encoding = Encoding.of_frame(frame, self.constraints, self.max_categories, self._missing_values())
+        return self._encoding.read_frame(frame, self._missing_values())
+
+    @property
+    def column_kinds_(self) -> dict[str, str]:
+        """What each column holds: number, integer, boolean, ordered, category, date/time, text, empty or other."""
+        check_is_fitted(self)
+        return self._encoding.kinds
 
     def _missing_values(self) -> Any:
         value = self.missing_values

@@ -6,8 +6,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 
-def hide_cells(missing: NDArray[np.bool_], fraction: float, rng: np.random.Generator) -> NDArray[np.bool_]:
+def hide_cells(
+    missing: NDArray[np.bool_], fraction: float, rng: np.random.Generator, groups: NDArray[np.int64] | None = None
+) -> NDArray[np.bool_]:
     """Choose ``fraction`` of the observed entries at random; every column keeps at least two of its values.
+
+    Columns of one group are missing together, and hidden together.
 
     >>> hidden = hide_cells(np.zeros((50, 4), dtype=bool), 0.1, np.random.default_rng(0))
     >>> int(hidden.sum())
@@ -15,6 +19,9 @@ def hide_cells(missing: NDArray[np.bool_], fraction: float, rng: np.random.Gener
     """
     hidden = np.zeros(missing.shape, dtype=bool)
     for k in range(missing.shape[1]):
+        if groups is not None and k and groups[k] == groups[k - 1]:
+            hidden[:, k] = hidden[:, k - 1]
+            continue
         observed = np.flatnonzero(~missing[:, k])
         count = min(round(fraction * len(observed)), max(len(observed) - 2, 0))
         hidden[rng.choice(observed, size=count, replace=False), k] = True

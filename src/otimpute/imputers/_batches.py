@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from .._compile import compiled
+from .._compile import compiled, compiled_once
 from ..transport.kernels._loops import balance, balance_self, half_squared_norms
 from ._pairs import draw_rows
 
@@ -225,7 +225,7 @@ def _balance_cross(cells, geometry, plan, work, rows, norms, potential):  # type
     return error
 
 
-@compiled
+@compiled_once
 def pair_gradient(cells, geometry, plan, work, pair, out):  # type: ignore[no-untyped-def]
     """Divergence between the two batches ``out.rows[pair]`` and its gradient with respect to both, m times as large."""
     d = geometry.n_columns
@@ -260,7 +260,7 @@ def pair_gradient(cells, geometry, plan, work, pair, out):  # type: ignore[no-un
     out.loss[pair] = loss / geometry.inverse_epsilon
 
 
-@compiled
+@compiled_once
 def column_gradient(cells, geometry, plan, work, column, both_sides, pair, out):  # type: ignore[no-untyped-def]
     """The gradient of `pair_gradient` in one ``column`` only, into ``out.gradient[..., 0]``; no loss.
 

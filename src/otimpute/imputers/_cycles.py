@@ -14,6 +14,7 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from .._compile import load
 from ..estimator import Callback, FitProgress
 from ..exceptions import DivergedError
 from ._batches import column_gradient
@@ -102,6 +103,12 @@ class NetTrainer:
         self.listed = np.empty(most, np.int64)
         self.buffer = np.empty((2, int(nets.sizes.sum()) * most), np.float32)
         self.gradient = np.empty(nets.parameters.shape[1], np.float32)
+        for trainee in trainees[:1]:
+            cells, geometry, plan, target = batches.cells, batches.geometry, trainee.plan, trainee.target
+            workspaces, found = batches.room(trainee.batch_size, 1)
+            load(begin_update, cells, plan, found, target, nets, 0, self.listed, self.buffer)
+            load(column_gradient, cells, geometry, plan, workspaces[0], target.column, target.both_sides, 0, found)
+            load(finish_update, cells, found, target, nets, 0, self.buffer, self.gradient, 0.0, 0.0)
 
     def update(self, trainee: Trainee, first: int, count: int, rate: float, l2: float) -> None:
         """Update one model ``count`` times, with the batches of the steps from ``first`` on."""

@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from .._compile import load
 from ..estimator import Callback, FitProgress
 from ..exceptions import DivergedError
 from ._batches import LAST_STEP, PLACE, Cells, Geometry, Plan, draw_pair, make_gradients, make_workspace, pair_gradient
@@ -96,6 +97,8 @@ class _Stepper:
         weighted = geometry.imputed_weight < 1
         self.workspaces = [make_workspace(batch_size, width, kind, weighted) for _ in range(self.threads.n_threads)]
         self.found = make_gradients(n_pairs, batch_size, width, kind)
+        load(pair_gradient, cells, geometry, plan, self.workspaces[0], 0, self.found)
+        load(apply_step, cells, self.found, 0, 0, 0.0)
 
     def take(self, first: int, rates: NDArray[np.float64], window_start: int) -> tuple[Any, Any]:
         losses, errors = np.empty(len(rates)), np.empty(len(rates))

@@ -93,7 +93,9 @@ class Modes:
 class ModuleModels:
     """One torch module per column, made by the user's factory."""
 
-    def __init__(self, factory: Callable[[int], Any], n_columns: int):
+    def __init__(self, factory: Callable[[int], Any], groups: NDArray[np.int64]):
+        n_columns = len(groups)
+        self.groups = groups
         self.what = "the module that model(d_in) returns"
         self.n_columns = n_columns
         self.modules: list[Module] = [self._make(factory) for _ in range(n_columns)]
@@ -148,7 +150,7 @@ class ModuleModels:
             for begin in range(0, len(rows), _BLOCK):
                 block = rows[begin : begin + _BLOCK]
                 inputs = np.empty((self.n_columns - 1, len(block)), np.float32)
-                gather_inputs(values, block, column, self.n_columns, inputs)
+                gather_inputs(values, block, column, self.groups, inputs)
                 predictions[begin : begin + _BLOCK] = self(inputs, column).numpy()
         return predictions
 
@@ -188,7 +190,7 @@ class ModuleTrainer:
                     continue
                 rows = self.listed[:n_listed]
                 inputs = np.empty((models.n_columns - 1, n_listed), np.float32)
-                gather_inputs(cells.values, rows, target.column, models.n_columns, inputs)
+                gather_inputs(cells.values, rows, target.column, models.groups, inputs)
                 predictions = models(inputs, target.column)
                 write_predictions(cells.values, rows, target, predictions.detach().numpy().astype(np.float32))
                 column_gradients(self.batches, trainee)

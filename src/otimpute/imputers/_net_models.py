@@ -45,17 +45,22 @@ def random_parameters(sizes: NDArray[np.int64], n_models: int, rng: np.random.Ge
     return parameters
 
 
-def gaussian_regressions(model: GaussianModel) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Weights ``[d, d − 1]`` and biases ``[d]`` that give each column's conditional mean given all others.
+def gaussian_regressions(model: GaussianModel, groups: NDArray[np.int64]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Weights ``[d, d − 1]`` and biases ``[d]`` that give each column's conditional mean given those of other groups.
 
-    >>> weights, bias = gaussian_regressions(GaussianModel(np.array([1.0, 2.0]), np.array([[1.0, 0.5], [0.5, 1.0]]), 1, True))
+    >>> model = GaussianModel(np.array([1.0, 2.0]), np.array([[1.0, 0.5], [0.5, 1.0]]), 1, True)
+    >>> weights, bias = gaussian_regressions(model, np.array([0, 1]))
     >>> weights.ravel().tolist(), bias.tolist()
     ([0.5, 0.5], [0.0, 1.5])
     """
     d = len(model.mean)
     precision = np.linalg.inv(model.covariance)
     full = -precision / np.diag(precision)[:, None]
-    bias = -full @ model.mean  # the diagonal of full is −1
+    for group in np.unique(groups):
+        siblings = np.flatnonzero(groups == group)
+        if len(siblings) > 1:
+            full[siblings] = -np.linalg.solve(precision[np.ix_(siblings, siblings)], precision[siblings])
+    bias = -full @ model.mean  # among siblings full is the identity, negative
     return full[~np.eye(d, dtype=bool)].reshape(d, d - 1), bias
 
 
@@ -87,23 +92,23 @@ def linear_parameters(
 class NetModels:
     """One built-in network per column."""
 
-    def __init__(self, sizes: NDArray[np.int64], parameters: NDArray[np.float32]):
-        self.sizes, self.parameters = sizes, parameters
+    def __init__(self, sizes: NDArray[np.int64], parameters: NDArray[np.float32], groups: NDArray[np.int64]):
+        self.sizes, self.parameters, self.groups = sizes, parameters, groups
 
     def nets(self) -> Nets:
         """The networks with a fresh optimizer; training changes their parameters in place."""
         d = len(self.parameters)
         moments = np.zeros((2, *self.parameters.shape), self.parameters.dtype)
-        return Nets(self.sizes, self.parameters, moments, np.zeros(d, np.int64))
+        return Nets(self.sizes, self.parameters, moments, np.zeros(d, np.int64), self.groups)
 
     def predict(self, values: NDArray[np.float32], rows: NDArray[np.int64], column: int) -> NDArray[np.float32]:
         """Predictions of one column for some rows of a working copy."""
         predictions = np.empty(len(rows), np.float32)
-        height, d = int(self.sizes.sum()), int(self.sizes[0]) + 1
+        height = int(self.sizes.sum())
         for begin in range(0, len(rows), _BLOCK):
             block = rows[begin : begin + _BLOCK]
             units = np.empty((height, len(block)), np.float32)
-            gather_inputs(values, block, column, d, units)
+            gather_inputs(values, block, column, self.groups, units)
             forward(self.sizes, self.parameters[column], units)
             predictions[begin : begin + _BLOCK] = units[-1]
         return predictions

@@ -13,7 +13,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from .._compile import compiled
+from .._compile import compiled, compiled_once
 from ._batches import collect_rows, column_gradient, draw_pair, list_free_rows
 
 _ADAM_FIRST = 0.9
@@ -28,6 +28,7 @@ class Nets(NamedTuple):
     parameters: NDArray[np.floating]  # [d, p]
     moments: NDArray[np.floating]  # [2, d, p]: Adam's running means of the gradient and of its square
     n_updates: NDArray[np.int64]  # [d]
+    groups: NDArray[np.int64]  # [d]: columns that must not predict each other share theirs
 
 
 class Target(NamedTuple):
@@ -131,11 +132,17 @@ def _adam(parameters, gradient, moments, column, n_updates, rate, l2):  # type: 
 
 
 @compiled
-def gather_inputs(values, rows, column, n_columns, inputs):  # type: ignore[no-untyped-def]
-    """All columns but one, of some rows, into ``inputs [d − 1, R]``."""
+def gather_inputs(values, rows, column, groups, inputs):  # type: ignore[no-untyped-def]
+    """All columns but one, of some rows, into ``inputs [d − 1, R]``.
+
+    Its siblings, columns of the same group, are missing with it and must not speak for it: they are shown as 0.
+    """
     for r in range(rows.shape[0]):
-        for k in range(n_columns - 1):
+        for k in range(groups.shape[0] - 1):
             inputs[k, r] = values[rows[r], k + (k >= column)]
+    for k in range(groups.shape[0] - 1):
+        if groups[k + (k >= column)] == groups[column]:
+            inputs[k, : rows.shape[0]] = 0
 
 
 @compiled
@@ -147,7 +154,7 @@ def write_predictions(values, rows, target, predictions):  # type: ignore[no-unt
         values[rows[r], target.column] = min(max(predictions[r], low), high)
 
 
-@compiled
+@compiled_once
 def begin_update(cells, plan, found, target, nets, step, listed, buffer):  # type: ignore[no-untyped-def]
     """Draw the batches of an update and predict their free entries; returns how many rows those are."""
     for pair in range(found.rows.shape[0]):
@@ -155,13 +162,13 @@ def begin_update(cells, plan, found, target, nets, step, listed, buffer):  # typ
     n_listed = list_free_rows(cells, found.rows, target.free, step, listed)
     height = nets.sizes.sum()
     units = buffer[0, : height * n_listed].reshape(height, n_listed)
-    gather_inputs(cells.values, listed[:n_listed], target.column, nets.sizes[0] + 1, units)
+    gather_inputs(cells.values, listed[:n_listed], target.column, nets.groups, units)
     forward(nets.sizes, nets.parameters[target.column], units)
     write_predictions(cells.values, listed[:n_listed], target, units[height - 1])
     return n_listed
 
 
-@compiled
+@compiled_once
 def finish_update(cells, found, target, nets, n_listed, buffer, gradient, rate, l2):  # type: ignore[no-untyped-def]
     """From the gradients of the pairs to new parameters; no batch with a free row, no step."""
     height = nets.sizes.sum()

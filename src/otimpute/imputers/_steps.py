@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 
-from .._compile import compiled
+from .._compile import compiled, compiled_once
 from ._batches import CROSS, FIRST_CELL, LAST_STEP, PLACE, SELF, SQUARE, TOTAL, draw_pair, pair_gradient
 
 _RMSPROP_DECAY = 0.99
@@ -45,7 +45,7 @@ def _collect(cells, found):  # type: ignore[no-untyped-def]
     return n_different
 
 
-@compiled
+@compiled_once
 def apply_step(cells, found, step, window_start, learning_rate):  # type: ignore[no-untyped-def]
     """RMSprop with the mean gradient over pairs; a row drawn several times gets the sum of its terms, once.
 

@@ -17,6 +17,7 @@ from .._warn import warn_user
 from ..estimator import BaseImputer, check_callbacks, hide_cells
 from ..exceptions import FitStoppedWarning, OtimputeWarning
 from ..gaussian import GaussianModel
+from ..table import as_frame
 from ..transport import EPSILON_RULES, epsilon_from_rule
 from ._batches import Plan
 from ._initial_fill import fill_from_model
@@ -149,19 +150,25 @@ class TransportImputer(BaseImputer):
         wants_model: bool = False,
     ) -> Prepared:
         """Make the working copy, hide cells for validation, choose metric, start and ε."""
-        self._columns = WorkingColumns.fit(values, missing, rescale=self.scale) if columns is None else columns
+        if columns is None:
+            columns = WorkingColumns.fit(values, missing, self._groups, self._scaled, rescale=self.scale)
+            self._columns, is_warm = columns, False
+        else:
+            self._columns, is_warm = columns, True
         d = len(self._columns)
         holes = self._columns.holes(missing)
         work = self._columns.copy_of(values, holes)
-        if columns is not None:
+        if is_warm:
             self._warn_of_other_scales(values, missing, work, holes)
         elif not self.scale:
-            _warn_of_spreads(work[:, :d], holes)
+            standardised = np.flatnonzero(~self._columns.scaled)
+            _warn_of_spreads(work[:, standardised], holes[:, standardised])
         if self.validation_fraction == "auto":
             share = _SHARE_HIDDEN if len(work) >= _FEWEST_ROWS_TO_HIDE else 0.0
         else:
             share = float(self.validation_fraction)
-        hidden = hide_cells(holes | self._spared_from_hiding(holes), share, generator(seed, "validation"))
+        spared = holes | self._spared_from_hiding(holes)
+        hidden = hide_cells(spared, share, generator(seed, "validation"), self._columns.groups)
         if share > 0 and self.validation_fraction != "auto" and not hidden.any():
             warn_user(
                 f"validation_fraction={self.validation_fraction} hides none of the table's few values; nothing is validated",
@@ -195,13 +202,12 @@ class TransportImputer(BaseImputer):
         return before
 
     def _places(self) -> NDArray[np.int64]:
-        """Which columns of the table the columns of the working copy are."""
+        """Which coordinates of the table the columns of the working copy are."""
         return np.flatnonzero(~self._empty)[self._columns.varying]
 
-    def _names(self, columns: NDArray[np.int64]) -> str:
-        """Names of columns of the table, the first ten of them, for people."""
-        names = getattr(self, "feature_names_in_", np.arange(self.n_features_in_))[columns]
-        return ", ".join(map(str, names[:10])) + (f" and {len(names) - 10} more" if len(names) > 10 else "")
+    def _names_of(self, columns: NDArray[np.int64]) -> str:
+        """Names of the table's columns behind columns of the working copy, for people."""
+        return self._names(np.unique(self._columns.groups[columns]))
 
     def _spared_from_hiding(self, holes: NDArray[np.bool_]) -> NDArray[np.bool_]:
         """Which cells validation must leave alone: one-sided batches need rows that are complete."""
@@ -235,7 +241,7 @@ class TransportImputer(BaseImputer):
         """Set ``metric_`` and ``_metric`` (A, or [0, 0] for the identity) and write the start into the holes of ``work``."""
         d = len(self._columns)
         self.metric_ = self._automatic_metric() if self.metric == "auto" else self.metric
-        own = None if isinstance(self.initial, str) else self._columns.start_from(self.initial, holes, ~self._empty)
+        own = None if isinstance(self.initial, str) else self._columns.start_from(self._read_initial(), holes, ~self._empty)
         from_model = self._starts_from_model()
         self._metric = np.zeros((0, 0))
         model = None
@@ -248,6 +254,15 @@ class TransportImputer(BaseImputer):
         if own is not None:
             work[:, :d][holes] = own[holes]  # hidden cells start at the mean: their own value would be the answer
         return model
+
+    def _read_initial(self) -> NDArray[np.floating]:
+        """The coordinates of a user's starting table."""
+        frame = as_frame(self.initial)
+        if frame is None:
+            return np.asarray(self.initial, dtype=np.float64)
+        if frame.shape[1] != len(self._encoding.codes):
+            raise ValueError(f"initial must have the {len(self._encoding.codes)} columns of the table, got {frame.shape[1]}")
+        return self._encoding.read_frame(frame, np.nan).values
 
     def _starts_from_model(self) -> bool:
         if not isinstance(self.initial, str):

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ..table import Standardiser, as_frame, read_frame
+from ..table import Standardiser
 
 # Rows handled at a time where a temporary in float64 is needed: keeps memory near the size of the table itself.
 CHUNK = 65_536
@@ -30,12 +29,23 @@ class WorkingColumns:
 
     scaler: Standardiser
     varying: NDArray[np.int64]  # columns with more than one distinct value
+    groups: NDArray[np.int64]  # of the working copy's columns, the column of the user's table each belongs to
+    scaled: NDArray[np.bool_]  # of the working copy's columns, those that came in units of their own
 
     @classmethod
-    def fit(cls, values: NDArray[np.floating], missing: NDArray[np.bool_], *, rescale: bool) -> WorkingColumns:
+    def fit(
+        cls,
+        values: NDArray[np.floating],
+        missing: NDArray[np.bool_],
+        groups: NDArray[np.int64],
+        scaled: NDArray[np.bool_],
+        *,
+        rescale: bool,
+    ) -> WorkingColumns:
         """Learn scales from the observed entries of a table."""
-        scaler = Standardiser.fit(values, missing, rescale=rescale)
-        return cls(scaler, np.flatnonzero(scaler.spread > 0))
+        scaler = Standardiser.fit(values, missing, rescale=rescale, scaled=scaled)
+        varying = np.flatnonzero(scaler.spread > 0)
+        return cls(scaler, varying, groups[varying], scaled[varying])
 
     def __len__(self) -> int:
         return len(self.varying)
@@ -76,10 +86,10 @@ class WorkingColumns:
             done += len(column)
         return entries
 
-    def start_from(self, table: Any, holes: NDArray[np.bool_], present: NDArray[np.bool_]) -> NDArray[np.float64]:
+    def start_from(
+        self, start: NDArray[np.floating], holes: NDArray[np.bool_], present: NDArray[np.bool_]
+    ) -> NDArray[np.float64]:
         """A user's starting table in the units of the working copy; ``present`` are the columns that had a value."""
-        frame = as_frame(table)
-        start = np.asarray(table, dtype=np.float64) if frame is None else read_frame(frame, np.nan).values
         if start.shape != (len(holes), len(present)):
             raise ValueError(f"initial must be a table of shape {(len(holes), len(present))}, got {start.shape}")
         start = self.scaler.apply(start[:, present], self.varying)

@@ -101,8 +101,10 @@ class MetaSinkhornImputer(TransportImputer):
         Columns without any observed value are filled with 0 (and a warning); False drops them.
     integers : {"round", "float"}, default="round"
         Whether imputed integers and booleans are rounded so that the column keeps its type, or become floats.
-    constraints, max_categories
-        As in `SinkhornImputer`.
+    constraints : dict, default=None
+        What imputed values of a column must obey, as in `SinkhornImputer`.
+    max_categories : int or None, default=50
+        Columns of text with more distinct values, or hardly any value twice, are left alone; None uses all of them.
 
     Attributes
     ----------
@@ -253,8 +255,8 @@ class MetaSinkhornImputer(TransportImputer):
         if module is None:
             from .joint_completer import JointCompleter
 
-            module = JointCompleter(self.n_features_in_)
-        return Completer(module, self.n_features_in_, self._places(), self._empty)
+            module = JointCompleter(len(self._empty))
+        return Completer(module, len(self._empty), self._places(), self._empty)
 
     def _first_guess(self, work: NDArray[np.float32], holes: NDArray[np.bool_], guess: GaussianModel | None) -> None:
         """What a completer starts from: column means, or the conditional means of a Gaussian model."""
@@ -309,7 +311,7 @@ class MetaSinkhornImputer(TransportImputer):
         untaught = np.flatnonzero(self._columns.holes(missing).any(axis=0) & ~self._fitted.learned)
         if len(untaught) and self.completer is not None:  # ours only corrects a guess, and begins with no correction
             warn_user(
-                f"columns {self._names(self._places()[untaught])} with holes were complete in training: "
+                f"columns {self._names_of(untaught)} with holes were complete in training: "
                 "the completer never learned to fill them; fit on rows with holes there too",
                 OtimputeWarning,
             )

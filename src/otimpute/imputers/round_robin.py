@@ -122,8 +122,10 @@ class RoundRobinImputer(TransportImputer):
         Columns without any observed value are filled with 0 (and a warning); False drops them.
     integers : {"round", "float"}, default="round"
         Whether imputed integers and booleans are rounded so that the column keeps its type, or become floats.
-    constraints, max_categories
-        As in `SinkhornImputer`.
+    constraints : dict, default=None
+        What imputed values of a column must obey, as in `SinkhornImputer`.
+    max_categories : int or None, default=50
+        Columns of text with more distinct values, or hardly any value twice, are left alone; None uses all of them.
 
     Attributes
     ----------
@@ -341,13 +343,14 @@ class RoundRobinImputer(TransportImputer):
     def _make_models(self, prepared: Prepared, seed: int) -> Any:
         d = len(self._columns)
         if callable(self.model) and d > 1:
-            return ModuleModels(self.model, d)
+            return ModuleModels(self.model, self._columns.groups)
         sizes = layer_sizes("linear" if callable(self.model) else self.model, max(d - 1, 0))
         rng = generator(seed, "weights")
         if self.initial_weights == "random" or d == 0:
-            return NetModels(sizes, random_parameters(sizes, d, rng))
+            return NetModels(sizes, random_parameters(sizes, d, rng), self._columns.groups)
         model = prepared.model or plain_model(prepared.work[:, :d], generator(seed, "model"))
-        return NetModels(sizes, linear_parameters(sizes, *gaussian_regressions(model), rng))
+        regressions = gaussian_regressions(model, self._columns.groups)
+        return NetModels(sizes, linear_parameters(sizes, *regressions, rng), self._columns.groups)
 
     def _run(
         self,
@@ -424,7 +427,7 @@ class RoundRobinImputer(TransportImputer):
         if len(left):
             advice = "fit with skip_complete=False" if self.skip_complete else "fit on more rows"
             warn_user(
-                f"columns {self._names(self._places()[left])} were complete in training and have no model: "
+                f"columns {self._names_of(left)} were complete in training and have no model: "
                 f"their holes get the training mean; {advice}",
                 OtimputeWarning,
             )

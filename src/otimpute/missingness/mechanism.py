@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from .._checks import check_real
 from .._random import generator_from
-from ..table import Table, as_frame, read_array, read_frame
+from ..table import Encoding, Table, as_frame
 
 
 @dataclass(frozen=True)
@@ -76,7 +76,7 @@ def hide(X: Any, mechanism: Mechanism, rng: np.random.Generator | int) -> tuple[
     if not isinstance(mechanism, Mechanism):
         raise TypeError(f"mechanism must be a Mechanism such as MCAR(0.3), got {mechanism!r}")
     table = _read_complete(X)
-    missing = mechanism.sample(table.values, rng)
+    missing = mechanism.sample(table.numbers(), rng)
     if table.is_frame:
         return _hide_in_frame(table.source, missing), missing
     return np.where(missing, np.nan, table.values), missing
@@ -90,12 +90,16 @@ def draw_columns(d: int, fraction: float, rng: np.random.Generator) -> NDArray[n
 
 def _read_complete(X: Any) -> Table:
     frame = as_frame(X)
-    table = read_array(_as_array(X), np.nan) if frame is None else read_frame(frame, np.nan)
-    if not table.missing.size:
-        raise ValueError(f"X must have at least one row and one column, got shape {table.missing.shape}")
-    if table.missing.any():
+    if frame is None:
+        array = _as_array(X)
+        table = Encoding.of_array(array.shape[1], None).read_array(array, np.nan)
+    else:
+        table = Encoding.of_frame(frame).read_frame(frame, np.nan)
+    if not table.holes.size:
+        raise ValueError(f"X must have at least one row and one column, got shape {table.holes.shape}")
+    if table.holes.any():
         raise ValueError(
-            f"X must be complete, so that the truth is known, got {table.missing.sum()} missing values; "
+            f"X must be complete, so that the truth is known, got {table.holes.sum()} missing values; "
             "drop the rows or columns that have them"
         )
     return table
@@ -121,5 +125,6 @@ def _hide_in_frame(frame: nw.DataFrame[Any], missing: NDArray[np.bool_]) -> Any:
             pierced.append(nw.when(kept).then(nw.col(name)).alias(name))
     incomplete = frame.clone().with_columns(*pierced)
     # pandas makes objects of plain booleans with holes.
-    objects = [nw.col(name).cast(nw.Float64) for name, dtype in incomplete.schema.items() if dtype == nw.Object]
+    plain = [name for name, dtype in frame.schema.items() if dtype == nw.Boolean]
+    objects = [nw.col(name).cast(nw.Float64) for name in plain if incomplete[name].dtype == nw.Object]
     return incomplete.with_columns(*objects).to_native()

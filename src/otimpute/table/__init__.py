@@ -1,6 +1,7 @@
 """Tables in, arrays out, and back."""
 
+from .encoding import ColumnSummary, Encoding, describe_columns
 from .standardise import FARTHEST, Standardiser
-from .table import Table, as_frame, read_array, read_frame
+from .table import Table, as_frame
 
-__all__ = ["FARTHEST", "Standardiser", "Table", "as_frame", "read_array", "read_frame"]
+__all__ = ["FARTHEST", "ColumnSummary", "Encoding", "Standardiser", "Table", "as_frame", "describe_columns"]

@@ -29,11 +29,18 @@ class Standardiser:
 
     @classmethod
     def fit(
-        cls, values: NDArray[np.floating], missing: NDArray[np.bool_], *, rescale: bool = True, robust: bool = True
+        cls,
+        values: NDArray[np.floating],
+        missing: NDArray[np.bool_],
+        *,
+        rescale: bool = True,
+        robust: bool = True,
+        scaled: NDArray[np.bool_] | None = None,
     ) -> Standardiser:
         """Learn from the observed entries.
 
-        With ``rescale=False`` columns are centred only; with ``robust=False`` outliers count like any other value.
+        With ``rescale=False`` columns are centred only, as those that are ``scaled`` always are; with ``robust=False``
+        outliers count like any other value.
 
         >>> table = np.array([[1e300, 5.0], [3e300, 5.0]])
         >>> scaler = Standardiser.fit(table, np.zeros((2, 2), dtype=bool))
@@ -46,16 +53,17 @@ class Standardiser:
             column = values[~missing[:, k], k].astype(np.float64)
             if column.size == 0:
                 continue
-            if rescale:
+            to_rescale = rescale and not (scaled is not None and scaled[k])
+            if to_rescale:
                 column, exponent[k] = _near_one(column)
             if column.min() == column.max():
                 centre[k] = column[0]
                 continue
-            if rescale:
+            if to_rescale:
                 column, more = _near_one(_pull_in(column) if robust else column)
                 exponent[k] += more
             centre[k] = column.mean()
-            spread[k] = column.std() if rescale else 1.0
+            spread[k] = column.std() if to_rescale else 1.0
         limit = np.inf if not rescale else FARTHEST if robust else _FARTHEST_OF_ALL
         return cls(exponent, centre, spread, limit)
 
