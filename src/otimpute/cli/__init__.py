@@ -13,4 +13,6 @@ def main() -> None:
         if error.name not in ("typer", "rich"):
             raise
         sys.exit(f'otimpute: the command line needs the package {error.name!r}: pip install "otimpute[cli]"')
+    except KeyboardInterrupt:
+        sys.exit(130)
     app(prog_name="otimpute")

@@ -31,7 +31,7 @@ class _Commands(TyperGroup):
         except KeyboardInterrupt as stop:
             if ctx.params.get("debug"):
                 raise
-            typer.echo(f"otimpute: stopped; {stop or 'nothing was written'}", err=True)
+            typer.echo(f"otimpute: stopped; {str(stop) or 'nothing was written'}", err=True)
             raise typer.Exit(130) from None
         except _EXPECTED as error:
             if ctx.params.get("debug"):
@@ -43,8 +43,10 @@ class _Commands(TyperGroup):
 def _line(error: BaseException) -> str:
     """An error as one line, in the words of the command line, after the name of the file it is about."""
     said = in_options(str(error)) or type(error).__name__
-    about = next((name for name in getattr(error, "__notes__", []) if name not in said), None)
-    return said if about is None else f"{about}: {said}"
+    if isinstance(error, ModuleNotFoundError) and "pip install" not in said:
+        said = f'the command line needs the package {error.name!r}: pip install "otimpute[cli]"'
+    about = [name for name in getattr(error, "__notes__", []) if repr(name) not in said and not said.startswith(name)]
+    return ": ".join([*about[:1], said])
 
 
 app = typer.Typer(

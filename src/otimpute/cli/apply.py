@@ -30,8 +30,9 @@ def apply(
 ) -> None:
     """Fill the holes of new rows with a model.
 
-    Nothing is learned from them and each is treated alone, so tables of any length fit into memory. Columns go by their names;
-    those that the model does not know stay as they are.
+    Nothing is learned from them and each is treated alone, so files of any length fit into memory.
+
+    Columns go by their names; those that the model does not know stay as they are.
     """
     writing.check(out, source)
     imputer = load_model(model)

@@ -22,7 +22,7 @@ from .show import (
     tell,
     tell_json,
     tell_notes,
-)  # fmt: skip
+)
 
 if TYPE_CHECKING:
     import numpy as np

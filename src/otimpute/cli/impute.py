@@ -26,7 +26,7 @@ from .show import (
     tell_json,
     tell_notes,
     working,
-)  # fmt: skip
+)
 
 if TYPE_CHECKING:
     from ..estimator import BaseImputer
@@ -54,10 +54,8 @@ def impute(
     writing.check(out, source)
     if save_model is not None:
         writing.check_model(save_model)
-    with working(f"reading {source} …", shown=not showing.quiet):
-        table = reading.read(source)
-    fitted = learn(table, choice, constraints, method, showing)
-    writing.write(table, out, fitted.completed)
+    fitted = learn(source, reading, choice, constraints, method, showing)
+    writing.write(fitted.table, out, fitted.completed)
     if save_model is not None:
         fitted.imputer.save(save_model)
     if showing.json:
@@ -83,16 +81,14 @@ def fit(
 ) -> None:
     """Learn from a table how to fill holes, and keep it in a file for [bold]otimpute apply[/]."""
     writing.check_model(model)
-    with working(f"reading {source} …", shown=not showing.quiet):
-        table = reading.read(source)
-    fitted = learn(table, choice, constraints, method, showing)
+    fitted = learn(source, reading, choice, constraints, method, showing)
     fitted.imputer.save(model)
     if showing.json:
         tell_json(fitted.summary() | {"model": model}, err=False)
         return
     tell_notes(fitted.notes)
     if not showing.quiet:
-        tell(f"{model}: {method.method} learned from {_size(table)} in {duration(fitted.seconds)}")
+        tell(f"{model}: {method.method} learned from {_size(fitted.table)} in {duration(fitted.seconds)}")
         tell(f"fill other rows with: otimpute apply {model} IN -o OUT", style="dim")
 
 
@@ -105,7 +101,6 @@ class Fitted:
     method: str
     seed: int
     used: list[str]
-    empty: list[str]
     completed: Any  # a pyarrow table like that of ``table``
     notes: list[str]
     seconds: float
@@ -141,24 +136,27 @@ class Fitted:
         }
 
 
-def learn(table: TableFile, choice: ColumnChoice, constraints: Constraints, method: MethodChoice, showing: Showing) -> Fitted:
-    """Fit an imputer to the chosen columns of a table."""
+def learn(
+    source: str, reading: Reading, choice: ColumnChoice, constraints: Constraints, method: MethodChoice, showing: Showing
+) -> Fitted:
+    """Fit an imputer to the chosen columns of a file."""
+    imputer = method.imputer()  # first: mistakes in its options should not wait for a long file
+    with working(f"reading {source} …", shown=not showing.quiet):
+        table = reading.read(source)
     frame = table.frame
-    with about(table.path):
+    with about(source), collected_notes() as notes:
         chosen = choice.of(frame.column_names)
-        empty = [name for name in chosen if n_missing(frame.column(name)) == frame.num_rows]
-        used = [name for name in chosen if name not in empty]
+        used = [name for name in chosen if n_missing(frame.column(name)) < frame.num_rows]
         if not used:
-            raise ValueError(f"no column with values is left: {listed(empty)} have none")
-        imputer = method.imputer(constraints.of([column for column in table.columns if column.name in used]))
+            raise ValueError(f"there is no value in {listed(chosen)}, so nothing to learn from")
+        imputer.set_params(constraints=constraints.of([column for column in table.columns if column.name in used]))
         begun = time.perf_counter()
-        with collected_notes() as notes:
-            filled = _fit(imputer, frame.select(used), method, shown=not (showing.quiet or showing.json))
+        filled = _fit(imputer, frame.select(used), method, shown=not (showing.quiet or showing.json))
         seconds = time.perf_counter() - begun
+    empty = [name for name in chosen if name not in used]
     if empty:
-        notes.append(f"{listed(empty)}: no value to learn from, left empty")
-    completed = put_back(frame, filled)
-    return Fitted(table, imputer, method.method, method.seed, used, empty, completed, notes, seconds)
+        notes.append(f"no value to learn from in {listed(empty)}: left empty")
+    return Fitted(table, imputer, method.method, method.seed, used, put_back(frame, filled), notes, seconds)
 
 
 def put_back(frame: Any, filled: Any) -> Any:

@@ -21,9 +21,9 @@ METHODS = (
     "ice", "missforest", "gaussian_em", "softimpute",
 )  # fmt: skip
 _ELSEWHERE = {
-    "random_state": "--seed", "n_jobs": "--jobs", "max_seconds": "--max-seconds", "checkpoint": "--checkpoint",
-    "verbose": "--quiet", "constraints": "--bounds, --integer, --non-negative or --categories",
-    "max_categories": "--max-categories", "missing_values": "--na", "model": "--method",
+    "random_state": "--seed", "seed": "--seed", "n_jobs": "--jobs", "max_seconds": "--max-seconds", "model": "--method",
+    "checkpoint": "--checkpoint", "verbose": "--quiet", "max_categories": "--max-categories", "missing_values": "--na",
+    "constraints": "--bounds, --integer, --non-negative, --categories or --ordered",
 }  # fmt: skip
 # These take Python objects, or would change the columns that come out.
 _PYTHON_ONLY = ("callbacks", "completer", "warm_start", "add_indicator", "keep_empty_features", "integers")
@@ -108,18 +108,18 @@ class MethodChoice:
         Path | None, _METHOD("Save there now and then, and go on from there after a stop.", metavar="FILE")
     ] = None
 
-    def imputer(self, constraints: Any) -> BaseImputer:
+    def imputer(self) -> BaseImputer:
         """A new one."""
+        from .._checks import check_choice
         from ..registry import make_imputer
 
-        imputer = make_imputer(self.method, {}, self.seed)
+        imputer = make_imputer(check_choice("--method", self.method, METHODS), {}, self.seed)
         known = set(imputer.get_params(deep=False))
         special = {"max_seconds": self.max_seconds, "n_jobs": self.jobs, "checkpoint": self.checkpoint}
         given = {name: value for name, value in special.items() if value is not None}
         for name in given.keys() - known:
             raise ValueError(f"{_ELSEWHERE[name]} is not for method {self.method!r}; leave it out, or use another method")
         accepted = known - _ELSEWHERE.keys() - set(_PYTHON_ONLY)
-        elsewhere = {name: option for name, option in _ELSEWHERE.items() if name in known}
-        parameters = parse_settings(self.settings or [], accepted, elsewhere, self.method)
-        imputer.set_params(**given, **parameters, constraints=constraints, max_categories=self.max_categories)
+        parameters = parse_settings(self.settings or [], accepted, _ELSEWHERE, self.method)
+        imputer.set_params(**given, **parameters, max_categories=self.max_categories)
         return imputer

@@ -118,8 +118,10 @@ class Writing:
         from .._optional import require
         from ..files import check_output, format_of
 
-        with about(out):
+        try:
             form = format_of(out, self.out_format)
+        except ValueError as error:
+            raise ValueError(str(error).replace("format=", "--out-format")) from None
         if form == "excel":
             require("openpyxl", "writing Excel files", "excel")
         check_output(out, source, force=self.force)

@@ -9,7 +9,8 @@ from datetime import date, datetime
 from difflib import get_close_matches
 from typing import Any
 
-_MOST_LISTED = 20
+from .show import listed
+
 _WORDS = {"true": True, "false": False, "null": None, "none": None}
 
 
@@ -43,7 +44,7 @@ def parse_settings(settings: Iterable[str], accepted: Iterable[str], elsewhere: 
         if not equals:
             raise ValueError(f"--set takes key=value, such as max_steps=2000, got {setting!r}")
         if key in elsewhere:
-            raise ValueError(f"--set {key} has an option of its own: use {elsewhere[key]}")
+            raise ValueError(f"--set {setting}: use {elsewhere[key]} instead")
         parameters[check_choice(f"--set of {whose}", key.strip(), accepted)] = parse_value(value.strip())
     return parameters
 
@@ -83,8 +84,8 @@ def parse_categories(option: str, text: str, names: Sequence[str]) -> tuple[str,
     >>> parse_categories("--categories", 'size=small,"large, very"', ["size"])
     ('size', ['small', 'large, very'])
     """
-    column, listed = _split(option, "grade=A,B,C", text, names)
-    return column, [category.strip() for category in next(csv.reader([listed], skipinitialspace=True))]
+    column, labels = _split(option, "grade=A,B,C", text, names)
+    return column, [label.strip() for label in next(csv.reader([labels], skipinitialspace=True))]
 
 
 def _split(option: str, example: str, text: str, names: Sequence[str]) -> tuple[str, str]:
@@ -103,8 +104,7 @@ def _known(option: str, name: str, names: Sequence[str]) -> str:
         return name
     near = get_close_matches(name, names, 1) or get_close_matches(name.lower(), [each.lower() for each in names], 1)
     meant = next((f"; did you mean {each!r}?" for each in names if near and each.lower() == near[0].lower()), "")
-    more = f" and {len(names) - _MOST_LISTED} more" if len(names) > _MOST_LISTED else ""
-    raise ValueError(f"{option}: no column {name!r}{meant or ';'} There are {', '.join(names[:_MOST_LISTED])}{more}")
+    raise ValueError(f"{option}: no column {name!r}{meant or ';'} {'There' if meant else 'there'} are {listed(names, 20)}")
 
 
 def _bound(text: str) -> Any:

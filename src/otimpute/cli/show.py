@@ -27,10 +27,9 @@ _AS_OPTIONS: tuple[tuple[str, str], ...] = (
     (r"\b(format|encoding)='([\w-]+)'", r"--\1 \2"),
     (r"\b(format|encoding)=", r"--\1"),
     (r"\bna_values\b", "--na"),
-    (r"\bmax_seconds\b", "--max-seconds"),
-    (r"\bmax_categories\b", "--max-categories"),
-    (r"\bn_jobs\b", "--jobs"),
-    (r"\brandom_state\b", "--seed"),
+    (r"\bmax_seconds\b(?!=)", "--max-seconds"),
+    (r"\bmax_categories\b(?!=)", "--max-categories"),
+    (r"\bn_jobs\b(?!=)", "--jobs"),
 )
 
 
