@@ -162,7 +162,6 @@ def test_an_existing_file_is_refused_before_anything_is_read(invoke: Any, table:
         (["--sheet", "one"], "sheet is for Excel files, and 'in.csv' is read as csv"),
         (["--format", "sas"], "in.csv: format must be one of 'arrow', 'csv'"),
         (["--format", "parquet"], "in.csv: the file cannot be read as parquet"),
-        (["--na", "x", "--columns", "y"], "in.csv: .*"),
     ],
     ids=lambda value: " ".join(value) if isinstance(value, list) else "",
 )

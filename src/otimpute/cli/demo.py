@@ -37,9 +37,10 @@ def demo(
         with Path("flats.csv").open("w", newline="", encoding="utf-8") as file:
             csv.writer(file, lineterminator="\n").writerows([_NAMES, *(_flat(k, default_rng([0, k])) for k in range(_N_ROWS))])
         tell(f"A table of {_N_ROWS} flats, {folder / 'flats.csv'}, loses a quarter of its values:", err=False)
-        _run("mask", "flats.csv", "-o", "holes.csv", "--rate", "0.25", "--exclude", "flat")
+        _run("mask", "flats.csv", "-o", "holes.csv", "--rate", "0.25", "--exclude", "flat", "--quiet")
         tell("Fill the holes, learning from what is left:", err=False)
         _run("impute", "holes.csv", "-o", "filled.csv", "--non-negative", "floor,rent")
+        tell("The first rows; what was filled in is green:", err=False)
         _show_beginning()
         tell("How good is that? The last column is how well the mean, or the most frequent value, would have done:", err=False)
         _run("score", "flats.csv", "filled.csv", "--holes", "holes.csv")
