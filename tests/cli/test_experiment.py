@@ -119,6 +119,13 @@ def test_words_and_answers_are_right_or_wrong(invoke: Any) -> None:
     assert "3 d" in invoke("score", "truth.csv", "filled.csv", "--holes", "holes.csv").stdout
 
 
+def test_a_column_without_truth_is_not_scored(invoke: Any) -> None:
+    Path("truth.csv").write_text("n,e\n1,\n2,\n")
+    Path("filled.csv").write_text("n,e\n1,5\n2,6\n")
+    told = json.loads(invoke("score", "truth.csv", "filled.csv", "--json").stdout)
+    assert [column["n_cells"] for column in told["columns"]] == [2, 0]
+
+
 def test_integers_may_have_become_numbers(invoke: Any) -> None:
     Path("truth.csv").write_text("n\n1\n2\n3\n")
     Path("filled.csv").write_text("n\n1\n2.5\n3\n")

@@ -13,6 +13,7 @@ from .parse import parse_settings
 from .show import (
     add_rows,
     bar,
+    collected_notes,
     console,
     count,
     grid,
@@ -31,8 +32,6 @@ if TYPE_CHECKING:
     from ..metrics import ColumnScore, TableScore
 
 MECHANISMS = ("mcar", "logistic_mar", "logistic_mnar", "logistic_self_mnar", "quantile_mnar")
-
-Table = Annotated[str, typer.Argument(show_default=False)]
 
 
 def _complete_mechanism(incomplete: str) -> list[str]:
@@ -58,7 +57,7 @@ def mask(
     """Hide values of a table, to see with [bold]otimpute score[/] how well they are found again."""
     writing.check(out, source)
     table = reading.read(source)
-    with about(source):
+    with about(source), collected_notes() as notes:
         names = choice.of(table.frame.column_names)
         hidden = _draw(table.frame, names, mechanism, rate, settings or [], seed)
     with about(out):
@@ -67,8 +66,10 @@ def mask(
     if showing.json:
         summary = {"input": source, "output": out, "mechanism": mechanism, "rate": rate, "seed": seed}
         columns = [{"name": name, "n_hidden": n} for name, n in counts.items()]
-        tell_json(summary | {"n_rows": table.frame.num_rows, "columns": columns}, err=out == "-")
-    elif not showing.quiet:
+        tell_json(summary | {"n_rows": table.frame.num_rows, "columns": columns, "notes": notes}, err=out == "-")
+        return
+    tell_notes(notes)
+    if not showing.quiet:
         n_rows = table.frame.num_rows
         where = "standard output" if out == "-" else out
         total = sum(counts.values())
@@ -103,17 +104,17 @@ def score(
     missing = _holes(right, holes, reading)
     with about(imputed):
         scores = score_table(right, guess, missing)
-    notes = [f"not all holes were filled: {n} of {name}" for name, n in _unfilled(scores) if n]
+    notes = [f"not all holes were filled: {each.n_unfilled} of {each.name}" for each in scores.columns if each.n_unfilled]
     if holes is None:
         notes.append("every value counts, also those that were never missing; say which were with --holes INCOMPLETE")
     if showing.json:
         tell_json(asdict(scores) | {"truth": truth, "imputed": imputed, "holes": holes, "notes": notes}, err=False)
         return
     tell_notes(notes)
-    show_scores(scores)
+    _show(scores)
 
 
-def show_scores(scores: TableScore) -> None:
+def _show(scores: TableScore) -> None:
     """Columns that were scored, and all of them together."""
     rows = [score for score in scores.columns if score.n_cells and score.kind != "other"]
     table = grid(
@@ -151,10 +152,6 @@ def _percent(value: float | None) -> str:
     return "–" if value is None else f"{100 * value:.0f} %"
 
 
-def _unfilled(scores: TableScore) -> list[tuple[str, int]]:
-    return [(score.name, score.n_unfilled) for score in scores.columns]
-
-
 def _draw(frame: Any, names: list[str], mechanism: str, rate: float, settings: list[str], seed: int) -> NDArray[np.bool_]:
     """Which cells of the whole table to hide; cells without a value have none to hide."""
     from dataclasses import fields
@@ -184,12 +181,10 @@ def _read_like(frame: Any, path: str, reading: Reading) -> Any:
     from .._optional import require
 
     pa = require("pyarrow", "reading tables", "cli")
-    types = {field.name: pa.float64() if pa.types.is_integer(field.type) else field.type for field in frame.schema}
-    with reading.open(path, pa.schema(types.items())) as source:
-        other = pa.concat_tables([chunk.frame.select(frame.column_names) for chunk in source.chunks()])
-        if other.num_rows != frame.num_rows:
-            raise ValueError(f"must have the rows of the truth, {frame.num_rows:,}, got {other.num_rows:,}")
-    return other
+    known = [field for field in frame.schema if not pa.types.is_null(field.type)]
+    types = [(field.name, pa.float64() if pa.types.is_integer(field.type) else field.type) for field in known]
+    with reading.open(path, pa.schema(types)) as source:
+        return _matching(frame, pa.concat_tables([chunk.frame for chunk in source.chunks()]))
 
 
 def _holes(frame: Any, path: str | None, reading: Reading) -> NDArray[np.bool_]:
@@ -199,10 +194,14 @@ def _holes(frame: Any, path: str | None, reading: Reading) -> NDArray[np.bool_]:
         return np.ones((frame.num_rows, frame.num_columns), dtype=bool)
     incomplete = reading.read(path).frame
     with about(path):
-        absent = [name for name in frame.column_names if name not in incomplete.column_names]
-        if absent:
-            raise ValueError(f"no column {listed(absent)}, which the truth has; choose with --columns")
-        if incomplete.num_rows != frame.num_rows:
-            raise ValueError(f"must have the rows of the truth, {frame.num_rows:,}, got {incomplete.num_rows:,}")
-    columns = [incomplete.column(name).is_null(nan_is_null=True).to_numpy() for name in frame.column_names]
-    return np.column_stack(columns)
+        return np.column_stack([column.is_null(nan_is_null=True).to_numpy() for column in _matching(frame, incomplete).columns])
+
+
+def _matching(frame: Any, other: Any) -> Any:
+    """The columns of ``frame`` in another table, if it has them and as many rows."""
+    absent = [name for name in frame.column_names if name not in other.column_names]
+    if absent:
+        raise ValueError(f"no column {listed(absent)}, which the truth has; choose with --columns")
+    if other.num_rows != frame.num_rows:
+        raise ValueError(f"must have the rows of the truth, {frame.num_rows:,}, got {other.num_rows:,}")
+    return other.select(frame.column_names)
