@@ -2,21 +2,17 @@
 
 from __future__ import annotations
 
-import os
 import sys
 
 
 def main() -> None:
-    """Entry point of the command line. What went wrong ends in one line; OTIMPUTE_TRACEBACK=1 shows where."""
+    """Entry point of the command line."""
     try:
         from .app import app
-
-        app()
+    except ModuleNotFoundError as error:
+        if error.name not in ("typer", "rich"):
+            raise
+        sys.exit(f'otimpute: the command line needs the package {error.name!r}: pip install "otimpute[cli]"')
     except KeyboardInterrupt:
         sys.exit(130)
-    except (ValueError, OSError, ModuleNotFoundError) as error:
-        if os.environ.get("OTIMPUTE_TRACEBACK"):
-            raise
-        if isinstance(error, ModuleNotFoundError) and error.name in ("typer", "rich") and "pip install" not in str(error):
-            sys.exit(f'otimpute: the command line needs the package {error.name!r}: pip install "otimpute[cli]"')
-        sys.exit(f"otimpute: {error}")
+    app(prog_name="otimpute")

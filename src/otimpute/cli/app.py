@@ -1,20 +1,64 @@
-"""All commands."""
+"""All commands, and how they end when something goes wrong: one line, or a traceback with ``--debug``."""
 
 from __future__ import annotations
 
-from typing import Annotated
+import os
+import sys
+from typing import Annotated, Any
 
 import typer
+from typer.core import TyperGroup
 
 from .. import __version__
-from . import benchmark
+from ..exceptions import DivergedError
+from . import apply, benchmark, demo, experiment, impute, inspect_file
+from .show import in_options
+
+_EXPECTED = (ValueError, TypeError, OSError, ModuleNotFoundError, NotImplementedError, MemoryError, DivergedError)
+
+
+class _Commands(TyperGroup):
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        """``--debug`` may stand anywhere."""
+        return super().parse_args(ctx, sorted(args, key=lambda argument: argument != "--debug"))
+
+    def invoke(self, ctx: Any) -> Any:
+        try:
+            return super().invoke(ctx)
+        except BrokenPipeError:  # whoever read our output, such as head, has had enough
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # or Python would complain when it ends
+            raise typer.Exit(1) from None
+        except KeyboardInterrupt as stop:
+            if ctx.params.get("debug"):
+                raise
+            typer.echo(f"otimpute: stopped; {str(stop) or 'nothing was written'}", err=True)
+            raise typer.Exit(130) from None
+        except _EXPECTED as error:
+            if ctx.params.get("debug"):
+                raise
+            typer.echo(f"otimpute: {_line(error)}", err=True)
+            raise typer.Exit(1) from None
+
+
+def _line(error: BaseException) -> str:
+    """An error as one line, in the words of the command line, after the name of the file it is about."""
+    said = in_options(str(error)) or type(error).__name__
+    if isinstance(error, ModuleNotFoundError) and "pip install" not in said:
+        said = f'the command line needs the package {error.name!r}: pip install "otimpute[cli]"'
+    about = [name for name in getattr(error, "__notes__", []) if repr(name) not in said and not said.startswith(name)]
+    return ": ".join([*about[:1], said])
+
 
 app = typer.Typer(
+    cls=_Commands,
     no_args_is_help=True,
-    add_completion=False,
     pretty_exceptions_enable=False,
-    help="Fill the holes of tables by optimal transport.",
+    rich_markup_mode="rich",
+    help="Fill the holes of tables by optimal transport: CSV, Parquet, Arrow and Excel files.",
+    epilog="Begin with [bold]otimpute inspect FILE[/], or watch [bold]otimpute demo[/].",
 )
+for _command in (impute.impute, impute.fit, apply.apply, inspect_file.inspect, experiment.mask, experiment.score, demo.demo):
+    app.command()(_command)
 app.add_typer(benchmark.app, name="benchmark")
 
 
@@ -28,5 +72,8 @@ def _show_version(wanted: bool) -> None:
 def _options(
     version: Annotated[
         bool, typer.Option("--version", callback=_show_version, is_eager=True, help="Show the version and stop.")
+    ] = False,
+    debug: Annotated[
+        bool, typer.Option("--debug", help="Show where an error came from; may stand after the command too.")
     ] = False,
 ) -> None: ...

@@ -13,6 +13,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from .show import count, duration
+
 if TYPE_CHECKING:
     from ..benchmark import Outcome, Record, RunProgress, RunReport
 
@@ -148,16 +150,12 @@ def _outcomes(folder: Path, methods: str) -> list[Outcome]:
     contents = Store(folder).read().only(_names(methods))
     n_missing = len(set(contents.planned) - set(contents.records))
     if n_missing:
-        typer.echo(f"unfinished: {n_missing} of {_count(len(contents.planned), 'task')} not done yet", err=True)
+        typer.echo(f"unfinished: {n_missing} of {count(len(contents.planned), 'task')} not done yet", err=True)
     return contents.outcomes()
 
 
 def _width(text: str) -> int:
     return max(map(len, text.splitlines()))
-
-
-def _count(n: int, noun: str) -> str:
-    return f"{n} {noun}{'s' * (n != 1)}"
 
 
 def _name(record: Record) -> str:
@@ -228,7 +226,7 @@ def _lines(write: Callable[[str], None]) -> Callable[[RunProgress], None]:
         nonlocal last
         if (now.record and now.n_done == now.n_tasks) or time.monotonic() - last >= _SECONDS_BETWEEN_LINES:
             last = time.monotonic()
-            write(f"{now.n_done} of {_count(now.n_tasks, 'task')} {_note(now)}")
+            write(f"{now.n_done} of {count(now.n_tasks, 'task')} {_note(now)}")
 
     return show
 
@@ -236,33 +234,26 @@ def _lines(write: Callable[[str], None]) -> Callable[[RunProgress], None]:
 def _note(now: RunProgress) -> str:
     if now.activity:
         return now.activity
-    left = "" if now.seconds_left is None else f"about {_duration(now.seconds_left)} left"
+    left = "" if now.seconds_left is None else f"about {duration(now.seconds_left)} left"
     latest = f", {now.record.task.method} {now.record.status}" if now.record else ""  # short: a bar has one line
     return left + latest
-
-
-def _duration(seconds: float) -> str:
-    for unit, name in ((3600, "h"), (60, "min")):
-        if seconds >= 2 * unit:
-            return f"{seconds / unit:.0f} {name}"
-    return f"{seconds:.0f} s"
 
 
 def _tell(report: RunReport, out: Path) -> None:
     """Say what was done; end with 1 if something is not as it should be."""
     bad = [record for record in report.done if record.status != "ok"] + report.failed_before
     flagged = [record for record in report.done if record.flags and record.status == "ok"]
-    done = _count(len(report.done), "task")
+    done = count(len(report.done), "task")
     typer.echo(f"{done} done, {report.n_already_done} before, of {report.n_tasks}; records in {out}")
     for path, reason in report.foreign.items():
         typer.echo(f"not trusted, so not used: {path.name}: {reason}")
     if report.n_elsewhere:
-        typer.echo(f"{_count(report.n_elsewhere, 'task')} done, or being done, by another process")
+        typer.echo(f"{count(report.n_elsewhere, 'task')} done, or being done, by another process")
     for record in flagged:
         typer.echo(f"suspicious: {_name(record)}: {'; '.join(record.flags)}")
     if bad:
         again = ", or --retry-failed" if report.failed_before else ""
-        typer.echo(f"{_count(len(bad), 'task')} failed; see: otimpute benchmark status {out}{again}")
+        typer.echo(f"{count(len(bad), 'task')} failed; see: otimpute benchmark status {out}{again}")
     for reason in report.unavailable.values():
         typer.echo(reason)
     if bad or report.unavailable:

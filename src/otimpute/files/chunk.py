@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
 
-from .arrow import ArrowTable, arrow
+from .arrow import ArrowTable, arrow, compute
 from .csv_text import RawRows
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
 
 
 @dataclass(frozen=True)
@@ -14,6 +19,24 @@ class Chunk:
 
     frame: ArrowTable
     raw: RawRows | None = None
+    erased: NDArray[np.bool_] | None = None  # [n, d]: cells that had a value, which writers leave out
+
+    def without(self, missing: NDArray[np.bool_], empty: str = "") -> Chunk:
+        """These rows with more holes: ``missing [n, d]`` cells lose their values, in text they become ``empty``.
+
+        >>> import numpy as np
+        >>> Chunk(arrow().table({"x": [1, 2]})).without(np.array([[True], [False]])).frame.to_pydict()
+        {'x': [None, 2]}
+        """
+        pa, pc = arrow(), compute()
+        columns: list[Any] = []
+        raw = None if self.raw is None else replace(self.raw, fields=self.raw.fields.copy())
+        for k, column in enumerate(self.frame.columns):
+            holes = missing[:, k]
+            columns.append(pc.if_else(pa.array(holes), pa.scalar(None, column.type), column) if holes.any() else column)
+            if raw is not None:
+                raw.replace_column(k, [empty if gone else field for field, gone in zip(raw.column(k), holes, strict=True)])
+        return Chunk(pa.Table.from_arrays(columns, schema=self.frame.schema), raw, missing)
 
     def accept(self, completed: ArrowTable) -> ArrowTable:
         """The completed rows, after a check that they have the columns, types and number of rows of this chunk.

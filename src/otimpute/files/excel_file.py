@@ -92,7 +92,11 @@ class ExcelWriter:
         if self._filling:
             for k, cells in enumerate(columns):
                 for row in compute().indices_nonzero(compute().is_null(chunk.frame.column(k))).to_pylist():
-                    self._fill(self._sheet.cell(self._n_rows + row + 1, k + 1), cells[row])
+                    cell = self._sheet.cell(self._n_rows + row + 1, k + 1)
+                    if chunk.erased is not None and chunk.erased[row, k]:
+                        cell.value = None
+                    else:
+                        self._fill(cell, cells[row])
         else:
             for row in zip(*columns, strict=True):
                 self._sheet.append(row)

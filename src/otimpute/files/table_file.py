@@ -6,7 +6,7 @@ import os
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from dataclasses import dataclass, field
-from typing import Any, BinaryIO, Protocol
+from typing import TYPE_CHECKING, Any, BinaryIO, Protocol
 
 from .arrow import ArrowSchema, ArrowTable, arrow
 from .arrow_file import ArrowSource, IpcWriter, ParquetWriter
@@ -15,6 +15,10 @@ from .columns import Column
 from .csv_file import CsvSource, CsvWriter
 from .excel_file import ExcelSource, ExcelWriter
 from .formats import STANDARD, TEXT, check_output, format_of, open_input, open_output
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
 
 
 class Writer(Protocol):
@@ -94,6 +98,27 @@ class TableFile(TableSource):
             first = 0
             for chunk in self.reader.chunks_of(self.frame):
                 writer.write(chunk, completed.slice(first, chunk.frame.num_rows))
+                first += chunk.frame.num_rows
+
+    def write_without(
+        self,
+        path: str | os.PathLike[str],
+        missing: NDArray[np.bool_],
+        *,
+        force: bool = False,
+        format: str | None = None,  # noqa: A002
+    ) -> None:
+        """Write the table with more holes: without its ``missing [n, d]`` cells, all others as they were.
+
+        Other parameters are those of `write`.
+        """
+        # A row that is one empty field would be an empty line, which means nothing at the end of a file.
+        empty = 2 * self.reader.dialect.quote if isinstance(self.reader, CsvSource) and self.frame.num_columns == 1 else ""
+        with open_writer(path, self, force=force, format=format) as writer:
+            first = 0
+            for chunk in self.reader.chunks_of(self.frame):
+                pierced = chunk.without(missing[first : first + chunk.frame.num_rows], empty)
+                writer.write(pierced, pierced.frame)
                 first += chunk.frame.num_rows
 
 

@@ -1,6 +1,7 @@
 """How good an imputation is, given the truth: ``(X_true, X_imputed, missing)`` to a number, lower is better.
 
-Exact transport refuses more than ``MOST_ROWS`` incomplete rows unless told otherwise.
+`score_table` compares tables with columns of any kind. Exact transport refuses more than ``MOST_ROWS`` incomplete rows unless
+told otherwise.
 
 >>> from otimpute.metrics import mae, rmse
 >>> tables = [[0.0, 0.0]], [[3.0, 4.0]], [[True, True]]
@@ -9,6 +10,18 @@ Exact transport refuses more than ``MOST_ROWS`` incomplete rows unless told othe
 """
 
 from .distributional import MOST_ROWS, energy_distance, marginal_wasserstein1, sliced_wasserstein2, wasserstein2
+from .mixed import ColumnScore, TableScore, score_table
 from .pointwise import mae, rmse
 
-__all__ = ["MOST_ROWS", "energy_distance", "mae", "marginal_wasserstein1", "rmse", "sliced_wasserstein2", "wasserstein2"]
+__all__ = [
+    "MOST_ROWS",
+    "ColumnScore",
+    "TableScore",
+    "energy_distance",
+    "mae",
+    "marginal_wasserstein1",
+    "rmse",
+    "score_table",
+    "sliced_wasserstein2",
+    "wasserstein2",
+]

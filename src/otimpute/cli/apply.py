@@ -1,0 +1,106 @@
+"""``otimpute apply``: fill the holes of other rows with a model, some at a time."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from .._optional import require
+from .impute import n_missing, put_back
+from .options import InputFile, OutputFile, Reading, Showing, Writing, about, command
+from .show import collected_notes, count, duration, listed, tell, tell_json, tell_notes, working
+
+if TYPE_CHECKING:
+    from ..estimator import BaseImputer
+
+_IDLE = ("text", "other", "empty")  # kinds of columns that imputers leave alone
+
+
+@command
+def apply(
+    model: Annotated[Path, typer.Argument(metavar="MODEL", help="A file of otimpute fit.", show_default=False)],
+    source: InputFile,
+    out: OutputFile,
+    writing: Writing,
+    showing: Showing,
+    reading: Reading,
+) -> None:
+    """Fill the holes of new rows with a model.
+
+    Nothing is learned from them and each is treated alone, so files of any length fit into memory.
+
+    Columns go by their names; those that the model does not know stay as they are.
+    """
+    writing.check(out, source)
+    imputer = load_model(model)
+    begun, n_rows, n_filled = time.perf_counter(), 0, 0
+    with (
+        collected_notes() as notes,
+        reading.open(source, schema_of(imputer)) as table,
+        writing.open(out, table) as writer,
+        working(f"reading {source} …", shown=not showing.quiet) as say,
+    ):
+        names = _columns_for(imputer, table.schema.names)
+        for chunk in table.chunks():
+            X = chunk.frame.select(names)
+            filled = imputer.transform(_with_idle_columns(X, imputer)).select(names)
+            writer.write(chunk, put_back(chunk.frame, filled))
+            n_rows += X.num_rows
+            n_filled += sum(n_missing(column) for column in X.columns) - sum(n_missing(column) for column in filled.columns)
+            say(f"{count(n_rows, 'row')} …")
+    seconds = time.perf_counter() - begun
+    summary = {"model": model, "input": source, "output": out, "n_rows": n_rows, "n_filled": n_filled}
+    if showing.json:
+        tell_json(summary | {"seconds": round(seconds, 3), "notes": notes}, err=out == "-")
+        return
+    tell_notes(notes)
+    if not showing.quiet:
+        where = "standard output" if out == "-" else out
+        tell(f"{where}: {count(n_rows, 'row')}, {count(n_filled, 'hole')} filled in {duration(seconds)}", style="bold")
+
+
+def load_model(path: Path) -> BaseImputer:
+    """The imputer in a file, if it can be used for a file."""
+    import otimpute
+
+    if not path.exists():
+        raise FileNotFoundError(f"there is no file {str(path)!r}")
+    imputer: BaseImputer = otimpute.load(path)
+    if not hasattr(imputer, "feature_names_in_"):
+        with about(str(path)):
+            raise ValueError("the model was fitted to columns without names; fit it to a file or a data frame")
+    return imputer
+
+
+def _columns_for(imputer: BaseImputer, names: list[str]) -> list[str]:
+    """The columns of the model that a file has; those that the model left alone need not be there."""
+    kinds = imputer.column_kinds_
+    absent = [name for name in kinds if name not in names and kinds[name] not in _IDLE]
+    if absent:
+        raise ValueError(f"no column {listed(absent)}, which the model needs; there are {listed(names, 20)}")
+    return [name for name in kinds if name in names]
+
+
+def _with_idle_columns(X: Any, imputer: BaseImputer) -> Any:
+    """The columns in the order of the model; what it left alone and a file does not have is empty."""
+    for name in imputer.column_kinds_:
+        if name not in X.column_names:
+            X = X.append_column(name, [require("pyarrow", "reading tables", "cli").nulls(X.num_rows)])
+    return X.select(list(imputer.column_kinds_))
+
+
+def schema_of(imputer: BaseImputer) -> Any:
+    """The types that columns of text files must have for this model; dates say themselves how they are written."""
+    pa = require("pyarrow", "reading tables", "cli")
+    types = {
+        "number": pa.float64(), "integer": pa.int64(), "boolean": pa.bool_(), "category": pa.string(), "ordered": pa.string(),
+    }  # fmt: skip
+    fields = []
+    for name, kind in imputer.column_kinds_.items():
+        labels = (imputer.constraints or {}).get(name, {}).get("categories", [])
+        if kind in types:
+            fields.append((name, pa.array(labels).type if labels else types[kind]))
+    return pa.schema(fields)

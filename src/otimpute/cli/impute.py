@@ -1,0 +1,223 @@
+"""``otimpute impute`` and ``otimpute fit``: learn from a table, and fill its holes or keep what was learned."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from .method import ColumnChoice, Constraints, MethodChoice
+from .options import InputFile, OutputFile, Reading, Showing, Writing, about, command, option
+from .show import (
+    add_rows,
+    bar,
+    collected_notes,
+    console,
+    count,
+    duration,
+    grid,
+    listed,
+    number,
+    share,
+    tell,
+    tell_json,
+    tell_notes,
+    working,
+)
+
+if TYPE_CHECKING:
+    from ..estimator import BaseImputer
+    from ..files import TableFile
+
+
+@command
+def impute(
+    source: InputFile,
+    out: OutputFile,
+    writing: Writing,
+    showing: Showing,
+    choice: ColumnChoice,
+    constraints: Constraints,
+    method: MethodChoice,
+    reading: Reading,
+    save_model: Annotated[
+        Path | None, option("Output", "Keep what was learned in a file, for otimpute apply.", metavar="MODEL")
+    ] = None,
+) -> None:
+    """Fill the holes of a table.
+
+    Everything else comes out as it went in: other fields byte by byte, rows and columns in their order.
+    """
+    writing.check(out, source)
+    if save_model is not None:
+        writing.check_model(save_model)
+    fitted = learn(source, reading, choice, constraints, method, showing)
+    writing.write(fitted.table, out, fitted.completed)
+    if save_model is not None:
+        fitted.imputer.save(save_model)
+    if showing.json:
+        tell_json(fitted.summary() | {"output": out, "model": save_model}, err=out == "-")
+        return
+    tell_notes(fitted.notes)
+    if not showing.quiet:
+        _show(fitted, "standard output" if out == "-" else out)
+        if save_model is not None:
+            tell(f"model in {save_model}")
+
+
+@command
+def fit(
+    source: InputFile,
+    model: Annotated[Path, typer.Option(metavar="MODEL", help="Where to keep what was learned.", show_default=False)],
+    writing: Writing,
+    showing: Showing,
+    choice: ColumnChoice,
+    constraints: Constraints,
+    method: MethodChoice,
+    reading: Reading,
+) -> None:
+    """Learn from a table how to fill holes, and keep it in a file for [bold]otimpute apply[/]."""
+    writing.check_model(model)
+    fitted = learn(source, reading, choice, constraints, method, showing)
+    fitted.imputer.save(model)
+    if showing.json:
+        tell_json(fitted.summary() | {"model": model}, err=False)
+        return
+    tell_notes(fitted.notes)
+    if not showing.quiet:
+        tell(f"{model}: {method.method} learned from {_size(fitted.table)} in {duration(fitted.seconds)}")
+        tell(f"fill other rows with: otimpute apply {model} IN -o OUT", style="dim")
+
+
+@dataclass(frozen=True)
+class Fitted:
+    """A table whose holes were filled, and by what."""
+
+    table: TableFile
+    imputer: BaseImputer
+    method: str
+    seed: int
+    used: list[str]
+    completed: Any  # a pyarrow table like that of ``table``
+    notes: list[str]
+    seconds: float
+
+    def filled(self) -> list[dict[str, Any]]:
+        """Of each used column, how many values were missing and how many were filled in."""
+        columns = []
+        for name in self.used:
+            before = n_missing(self.table.frame.column(name))
+            after = n_missing(self.completed.column(name))
+            columns.append({"name": name, "n_missing": before, "n_filled": before - after})
+        return columns
+
+    def validation(self) -> dict[str, float]:
+        """How far off values were that had been hidden from the fit, if ``validation_fraction`` asked for that."""
+        history = getattr(self.imputer, "history_", {})
+        return {name: history[name][-1] for name in ("validation_mae", "validation_rmse") if history.get(name)}
+
+    def summary(self) -> dict[str, Any]:
+        """For machines."""
+        frame = self.table.frame
+        return {
+            "input": self.table.path,
+            "method": self.method,
+            "seed": self.seed,
+            "n_rows": frame.num_rows,
+            "n_columns": frame.num_columns,
+            "seconds": round(self.seconds, 3),
+            "columns": self.filled(),
+            "not_used": [name for name in frame.column_names if name not in self.used],
+            "notes": self.notes,
+            **self.validation(),
+        }
+
+
+def learn(
+    source: str, reading: Reading, choice: ColumnChoice, constraints: Constraints, method: MethodChoice, showing: Showing
+) -> Fitted:
+    """Fit an imputer to the chosen columns of a file."""
+    imputer = method.imputer()  # first: mistakes in its options should not wait for a long file
+    with working(f"reading {source} …", shown=not showing.quiet):
+        table = reading.read(source)
+    frame = table.frame
+    with about(source), collected_notes() as notes:
+        chosen = choice.of(frame.column_names)
+        used = [name for name in chosen if n_missing(frame.column(name)) < frame.num_rows]
+        if not used:
+            raise ValueError(f"there is no value in {listed(chosen)}, so nothing to learn from")
+        imputer.set_params(constraints=constraints.of([column for column in table.columns if column.name in used]))
+        begun = time.perf_counter()
+        filled = _fit(imputer, frame.select(used), method, shown=not (showing.quiet or showing.json))
+        seconds = time.perf_counter() - begun
+    empty = [name for name in chosen if name not in used]
+    if empty:
+        notes.append(f"no value to learn from in {listed(empty)}: left empty")
+    return Fitted(table, imputer, method.method, method.seed, used, put_back(frame, filled), notes, seconds)
+
+
+def put_back(frame: Any, filled: Any) -> Any:
+    """The table with other columns in the place of some of its own."""
+    for name in filled.column_names:
+        place = frame.column_names.index(name)
+        frame = frame.set_column(place, frame.schema.field(place).with_type(filled.column(name).type), filled.column(name))
+    return frame
+
+
+def n_missing(column: Any) -> int:
+    """Nulls, and what is not a number."""
+    return int(column.is_null(nan_is_null=True).to_numpy().sum())
+
+
+def _fit(imputer: BaseImputer, X: Any, method: MethodChoice, *, shown: bool) -> Any:
+    own_bar = "verbose" in imputer.get_params(deep=False)
+    shown = shown and console(err=True).is_terminal
+    if own_bar:
+        imputer.set_params(verbose=int(shown))
+    with working(f"{method.method} …", shown=shown and not own_bar):
+        filled = imputer.fit_transform(X)
+    if own_bar:
+        imputer.set_params(verbose=0)  # a model that is applied later shows none
+    if getattr(imputer, "stop_reason_", "") == "interrupted":
+        # The library keeps what was reached; a file should hold what was asked for, or nothing.
+        saved = method.checkpoint is not None and method.checkpoint.exists()
+        raise KeyboardInterrupt(f"the same command goes on from {method.checkpoint}" if saved else "")
+    return filled
+
+
+def _size(table: TableFile) -> str:
+    return f"{count(table.frame.num_rows, 'row')} × {count(table.frame.num_columns, 'column')}"
+
+
+def _show(fitted: Fitted, out: str) -> None:
+    rows = [column for column in fitted.filled() if column["n_missing"]]
+    n_filled = sum(column["n_filled"] for column in rows)
+    tell(
+        f"{out}: {_size(fitted.table)}, {count(n_filled, 'hole')} filled by {fitted.method} in {duration(fitted.seconds)}",
+        style="bold",
+    )
+    if not rows:
+        tell("nothing was missing in the columns that were used")
+        return
+    n_rows = fitted.table.frame.num_rows
+    table = grid("column", ("filled", "right"), "", ("missing", "right"))
+    add_rows(
+        table,
+        [
+            [
+                column["name"],
+                f"{column['n_filled']:,}" if column["n_filled"] == column["n_missing"] else "left alone",
+                bar(column["n_missing"], n_rows),
+                share(column["n_missing"], n_rows),
+            ]
+            for column in rows
+        ],
+    )
+    console(err=True).print(table)
+    validation = fitted.validation()
+    if validation:
+        mae, rmse = (number(value) for value in validation.values())
+        tell(f"checked on known values that were hidden: MAE {mae}, RMSE {rmse} standard deviations")

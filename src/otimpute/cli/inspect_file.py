@@ -1,0 +1,160 @@
+"""``otimpute inspect``: what a table lacks and what would be done about it; what a model is."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from .apply import load_model
+from .method import ColumnChoice, Constraints
+from .options import Reading, Showing, about, command
+from .show import add_rows, bar, console, count, duration, grid, in_options, listed, share, tell, tell_json
+
+if TYPE_CHECKING:
+    from ..files import TableFile
+
+_MAGIC = b"OTIMPUTE"
+_MOST_PATTERNS = 5
+# A step of the default method on one core, in seconds, and how often it takes one: see docs/performance.md.
+_STEP, _STEP_PER_COLUMN, _FEWEST_STEPS, _STEPS_PER_ROW = 2e-5, 8e-6, 1000, 0.4
+
+
+@command
+def inspect(
+    file: Annotated[str, typer.Argument(metavar="FILE", help="A table or a model; - is standard input.", show_default=False)],
+    showing: Showing,
+    choice: ColumnChoice,
+    constraints: Constraints,
+    reading: Reading,
+    max_categories: Annotated[int, typer.Option(min=1, help="As for impute.")] = 50,
+) -> None:
+    """What is missing in a table and what impute would do, or what a model is."""
+    if _is_model(file):
+        _inspect_model(Path(file), showing)
+        return
+    from ..table import describe_columns  # type: ignore[attr-defined]
+
+    table = reading.read(file)
+    with about(file):
+        used = choice.of(table.frame.column_names)
+        wishes = constraints.of([column for column in table.columns if column.name in used])
+        described = describe_columns(table.frame.select(used), wishes, max_categories)
+    columns = [_describe(table.frame, column) for column in described]
+    patterns = _patterns(table.frame.select(used))
+    if showing.json:
+        tell_json(table.describe() | {"used": columns, "patterns": patterns}, err=False)
+        return
+    _show_table(table, columns, patterns)
+
+
+def _is_model(file: str) -> bool:
+    path = Path(file)
+    if not path.is_file():
+        return False
+    with path.open("rb") as stream:
+        return stream.read(len(_MAGIC)) == _MAGIC
+
+
+def _inspect_model(path: Path, showing: Showing) -> None:
+    imputer = load_model(path)
+    parameters = imputer.get_params(deep=False)
+    usual = type(imputer)().get_params(deep=False)
+    own = {name: value for name, value in parameters.items() if repr(value) != repr(usual.get(name))}
+    kinds = dict(imputer.column_kinds_)
+    size = path.stat().st_size
+    if showing.json:
+        tell_json(
+            {"path": path, "class": type(imputer).__name__, "parameters": own, "columns": kinds, "bytes": size}, err=False
+        )
+        return
+    tell(f"{path}: a model of {type(imputer).__name__}, {size / 1000:,.0f} kB", err=False, style="bold")
+    if own:
+        tell("parameters: " + ", ".join(f"{name}={value!r}" for name, value in own.items()), err=False)
+    table = grid("column", "kind")
+    add_rows(table, list(kinds.items()))
+    console().print(table)
+    tell(f"fills these columns of other tables: otimpute apply {path} IN -o OUT", err=False, style="dim")
+
+
+def _describe(frame: Any, column: Any) -> dict[str, Any]:
+    cells = frame.column(column.name)
+    return {
+        "name": column.name,
+        "kind": column.kind,
+        "n_missing": column.n_missing,
+        "n_distinct": len(cells.drop_null().unique()),
+        "treatment": in_options(column.treatment),
+    }
+
+
+def _patterns(frame: Any) -> list[dict[str, Any]]:
+    """Which columns are missing together, the most frequent first; rows that lack nothing are one of them."""
+    import numpy as np
+
+    missing = np.column_stack([column.is_null(nan_is_null=True).to_numpy() for column in frame.columns])
+    packed = np.packbits(missing, axis=1)
+    _, first, counts = np.unique(
+        packed.view([("", packed.dtype, packed.shape[1])]).ravel(), return_index=True, return_counts=True
+    )
+    order = np.argsort(-counts, kind="stable")
+    names = np.array(frame.column_names, dtype=object)
+    return [{"missing": names[missing[first[k]]].tolist(), "n_rows": int(counts[k])} for k in order]
+
+
+def _show_table(table: TableFile, columns: Sequence[dict[str, Any]], patterns: Sequence[dict[str, Any]]) -> None:
+    n_rows = table.frame.num_rows
+    holes = sum(column["n_missing"] for column in columns)
+    size = f"{count(n_rows, 'row')} × {count(table.frame.num_columns, 'column')}"
+    tell(f"{table.path}: {size}, {count(holes, 'hole')} ({share(holes, n_rows * len(columns))})", err=False, style="bold")
+    tell(_origin(table), err=False, style="dim")
+    shown = grid("column", "kind", ("distinct", "right"), ("missing", "right"), "", ("share", "right"), "what impute does")
+    add_rows(
+        shown,
+        [
+            [
+                column["name"], column["kind"], f"{column['n_distinct']:,}", f"{column['n_missing']:,}",
+                bar(column["n_missing"], n_rows), share(column["n_missing"], n_rows), column["treatment"],
+            ]
+            for column in columns
+        ],
+    )  # fmt: skip
+    console().print(shown)
+    if not holes:
+        tell("nothing is missing", err=False)
+        return
+    complete = sum(pattern["n_rows"] for pattern in patterns if not pattern["missing"])
+    tell(f"{count(complete, 'row')} of {n_rows:,} lack nothing ({share(complete, n_rows)}); most others lack", err=False)
+    for pattern in [pattern for pattern in patterns if pattern["missing"]][:_MOST_PATTERNS]:
+        tell(f"  {pattern['n_rows']:>7,} ×  {listed(pattern['missing'])}", err=False)
+    out = Path(table.path).with_suffix("").stem + "-imputed.csv"
+    tell(f"\notimpute impute {table.path} -o {out}    # about {duration(_seconds(columns, n_rows))} on one core", err=False)
+
+
+def _origin(table: TableFile) -> str:
+    """Format and dialect in words."""
+    told = table.describe()
+    parts = [told["format"]]
+    if "dialect" in told:
+        dialect = told["dialect"]
+        delimiter = {",": "commas", ";": "semicolons", "\t": "tabulators", "|": "bars"}.get(
+            dialect["delimiter"], repr(dialect["delimiter"])
+        )
+        parts += [
+            f"separated by {delimiter}",
+            dialect["encoding"],
+            f"decimal {'comma' if dialect['decimal'] == ',' else 'point'}",
+        ]
+        if not dialect["header"]:
+            parts.append("no names in the first line")
+    if "sheet" in told:
+        parts.append(f"sheet {told['sheet']!r}")
+    return ", ".join(parts)
+
+
+def _seconds(columns: Sequence[dict[str, Any]], n_rows: int) -> float:
+    """A rough guess for the default method; a category is as wide as it has values."""
+    width = sum(column["n_distinct"] if column["kind"] == "category" else 1 for column in columns if column["kind"] != "text")
+    return 1 + max(_FEWEST_STEPS, _STEPS_PER_ROW * n_rows) * (_STEP + _STEP_PER_COLUMN * width)

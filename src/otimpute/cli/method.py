@@ -1,0 +1,125 @@
+"""Which columns are imputed, by which method, under which constraints: options that become an imputer."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+from .options import option
+from .parse import parse_bounds, parse_categories, parse_columns, parse_settings, parse_value
+
+if TYPE_CHECKING:
+    from ..estimator import BaseImputer
+    from ..files import Column
+
+# The names of the registry, written out: looking them up there would load every method before a key is completed.
+METHODS = (
+    "sinkhorn", "sinkhorn_paper", "linear_rr", "linear_rr_paper", "mlp_rr", "mlp_rr_paper", "meta_sinkhorn", "mean", "knn",
+    "ice", "missforest", "gaussian_em", "softimpute",
+)  # fmt: skip
+_ELSEWHERE = {
+    "random_state": "--seed", "seed": "--seed", "n_jobs": "--jobs", "max_seconds": "--max-seconds", "model": "--method",
+    "checkpoint": "--checkpoint", "verbose": "--quiet", "max_categories": "--max-categories", "missing_values": "--na",
+    "constraints": "--bounds, --integer, --non-negative, --categories or --ordered",
+}  # fmt: skip
+# These take Python objects, or would change the columns that come out.
+_PYTHON_ONLY = ("callbacks", "completer", "warm_start", "add_indicator", "keep_empty_features", "integers")
+
+Names = list[str] | None
+_COLUMNS = partial(option, "Columns")
+_METHOD = partial(option, "Method")
+
+
+def _complete_method(incomplete: str) -> list[str]:
+    return [method for method in METHODS if method.startswith(incomplete)]
+
+
+@dataclass(frozen=True)
+class ColumnChoice:
+    """Which columns a command is about."""
+
+    columns: Annotated[Names, _COLUMNS("Use and fill only these.", metavar="NAME,...", default="all")] = None
+    exclude: Annotated[Names, _COLUMNS("Neither use nor fill these.", metavar="NAME,...")] = None
+
+    def of(self, names: list[str]) -> list[str]:
+        """The chosen ones, in the order of the table."""
+        chosen = parse_columns("--columns", self.columns, names) if self.columns else names
+        excluded = parse_columns("--exclude", self.exclude or [], names)
+        left = [name for name in names if name in chosen and name not in excluded]
+        if not left:
+            raise ValueError("no column is left: --exclude names all of them")
+        return left
+
+
+@dataclass(frozen=True)
+class Constraints:
+    """What imputed values must obey."""
+
+    bounds: Annotated[
+        Names, _COLUMNS("Limits of what is filled in, open where left out: age=0:120, when=2020-01-01:", metavar="COL=LOW:HIGH")
+    ] = None
+    integer: Annotated[Names, _COLUMNS("Fill with whole numbers.", metavar="NAME,...")] = None
+    non_negative: Annotated[Names, _COLUMNS("Fill with numbers from 0.", metavar="NAME,...")] = None
+    categories: Annotated[Names, _COLUMNS("Fill with one of these.", metavar="COL=A,B,C")] = None
+    ordered: Annotated[Names, _COLUMNS("The same, and they go from lowest to highest.", metavar="COL=A,B,C")] = None
+
+    def of(self, columns: Sequence[Column]) -> dict[str, dict[str, Any]] | None:
+        """By column, as imputers take them; None where nothing is said."""
+        kinds = {column.name: column.kind for column in columns}
+        names = list(kinds)
+        wishes: dict[str, dict[str, Any]] = {name: {} for name in names}
+        for text in self.bounds or []:
+            name, pair = parse_bounds(text, names)
+            wishes[name]["bounds"] = pair
+        for name in parse_columns("--integer", self.integer or [], names):
+            wishes[name]["integer"] = True
+        for name in parse_columns("--non-negative", self.non_negative or [], names):
+            wishes[name]["non_negative"] = True
+        listed = [("--categories", text) for text in self.categories or []] + [
+            ("--ordered", text) for text in self.ordered or []
+        ]
+        for asked, text in listed:
+            name, labels = parse_categories(asked, text, names)
+            are_numbers = kinds[name] in ("integer", "number")
+            wishes[name]["categories"] = [parse_value(label) for label in labels] if are_numbers else labels
+            if asked == "--ordered":
+                wishes[name]["ordered"] = True
+        return {name: wish for name, wish in wishes.items() if wish} or None
+
+
+@dataclass(frozen=True)
+class MethodChoice:
+    """How holes are filled."""
+
+    method: Annotated[
+        str, _METHOD(f"{', '.join(METHODS)}.", "--method", "-m", default=True, autocompletion=_complete_method)
+    ] = "sinkhorn"
+    settings: Annotated[Names, _METHOD("A parameter of the method; repeat for more.", "--set", metavar="KEY=VALUE")] = None
+    seed: Annotated[int, _METHOD("The same seed gives the same result.", default=True, min=0)] = 0
+    max_categories: Annotated[
+        int, _METHOD("Leave columns of text alone that have more distinct values.", default=True, min=1)
+    ] = 50
+    max_seconds: Annotated[float | None, _METHOD("Stop then, and use what was reached.")] = None
+    jobs: Annotated[int | None, _METHOD("Threads; -1 for all cores. The result stays the same.", default="1")] = None
+    checkpoint: Annotated[
+        Path | None, _METHOD("Save there now and then, and go on from there after a stop.", metavar="FILE")
+    ] = None
+
+    def imputer(self) -> BaseImputer:
+        """A new one."""
+        from .._checks import check_choice
+        from ..registry import make_imputer
+
+        imputer = make_imputer(check_choice("--method", self.method, METHODS), {}, self.seed)
+        known = set(imputer.get_params(deep=False))
+        special = {"max_seconds": self.max_seconds, "n_jobs": self.jobs, "checkpoint": self.checkpoint}
+        given = {name: value for name, value in special.items() if value is not None}
+        for name in given.keys() - known:
+            raise ValueError(f"{_ELSEWHERE[name]} is not for method {self.method!r}; leave it out, or use another method")
+        accepted = known - _ELSEWHERE.keys() - set(_PYTHON_ONLY)
+        parameters = parse_settings(self.settings or [], accepted, _ELSEWHERE, self.method)
+        imputer.set_params(**given, **parameters, max_categories=self.max_categories)
+        return imputer

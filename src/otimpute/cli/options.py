@@ -1,0 +1,154 @@
+"""Options that commands share: groups of them are dataclasses, whose methods do what the options are about."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, fields, is_dataclass
+from functools import partial, wraps
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+if TYPE_CHECKING:
+    from ..files import TableFile, TableSource, Writer
+
+InputFile = Annotated[str, typer.Argument(metavar="IN", help="A table; - is standard input.", show_default=False)]
+OutputFile = Annotated[
+    str, typer.Option("--out", "-o", metavar="OUT", help="Where to write; - is standard output.", show_default=False)
+]
+
+
+def option(panel: str, text: str, *names: str, default: str | bool = False, **more: Any) -> Any:
+    """An option in a panel of the help; ``default`` is what is shown as such, True for what it is."""
+    return typer.Option(*names, help=text, rich_help_panel=panel, show_default=default, **more)
+
+
+_FILE = partial(option, "The file")
+_OUTPUT = partial(option, "Output")
+
+
+def command(function: Callable[..., None]) -> Callable[..., None]:
+    """Let typer see the fields of parameters that are groups of options as options of their own."""
+    parameters = inspect.signature(function, eval_str=True).parameters
+    groups: dict[str, Any] = {name: each.annotation for name, each in parameters.items() if is_dataclass(each.annotation)}
+
+    @wraps(function)
+    def run(**given: Any) -> None:
+        for name, group in groups.items():
+            given[name] = group(**{field.name: given.pop(field.name) for field in fields(group)})
+        function(**given)
+
+    shown = [
+        each.replace(kind=inspect.Parameter.KEYWORD_ONLY)
+        for name, parameter in parameters.items()
+        for each in (inspect.signature(groups[name], eval_str=True).parameters.values() if name in groups else [parameter])
+    ]
+    run.__signature__ = inspect.Signature(shown)  # type: ignore[attr-defined]
+    run.__annotations__ = {each.name: each.annotation for each in shown}
+    return run
+
+
+@contextmanager
+def about(path: str) -> Iterator[None]:
+    """Have errors name the file they are about."""
+    try:
+        yield
+    except (ValueError, TypeError) as error:
+        error.add_note("standard input" if path == "-" else path)
+        raise
+
+
+@dataclass(frozen=True)
+class Reading:
+    """How files are read; what is not said is detected."""
+
+    file_format: Annotated[str | None, _FILE("csv, tsv, parquet, arrow or excel.", "--format", default="by its name")] = None
+    delimiter: Annotated[str | None, _FILE("What separates fields; tab for a tabulator.", default="detected")] = None
+    decimal: Annotated[str | None, _FILE("Decimal mark, a point or a comma.", default="detected")] = None
+    encoding: Annotated[str | None, _FILE("utf-8, cp1252, utf-16, ...", default="detected")] = None
+    quote: Annotated[str | None, _FILE("Quote character; '' for none.", default='"')] = None
+    na: Annotated[
+        list[str] | None, _FILE("What means a missing value; repeat for more.", default="empty, NA, null, ...", metavar="TEXT")
+    ] = None
+    header: Annotated[
+        bool, _FILE("Whether the first line has the names of the columns.", "--header/--no-header", default="yes")
+    ] = True
+    day_first: Annotated[bool | None, _FILE("What 1/2/2020 begins with.", "--day-first/--month-first", default="detected")] = (
+        None
+    )
+    sheet: Annotated[str | None, _FILE("Sheet of an Excel file.", default="the first")] = None
+
+    def read(self, path: str) -> TableFile:
+        """The whole table."""
+        from ..files import read_file
+
+        with about(path):
+            return read_file(path, **self._told())
+
+    @contextmanager
+    def open(self, path: str, schema: Any) -> Iterator[TableSource]:
+        """The table in chunks, its columns of the types in ``schema`` if it has them there."""
+        from ..files import open_table
+
+        with about(path), open_table(path, schema=schema, **self._told()) as source:
+            yield source
+
+    def _told(self) -> dict[str, Any]:
+        delimiter = {"tab": "\t", "\\t": "\t"}.get(self.delimiter or "", self.delimiter)
+        told = {
+            "format": self.file_format, "delimiter": delimiter, "decimal": self.decimal, "encoding": self.encoding,
+            "quote": self.quote, "na_values": self.na or None, "day_first": self.day_first, "sheet": self.sheet,
+            "header": None if self.header else False,
+        }  # fmt: skip
+        return {name: value for name, value in told.items() if value is not None}
+
+
+@dataclass(frozen=True)
+class Writing:
+    """How files are written."""
+
+    force: Annotated[bool, _OUTPUT("Replace files that exist.", "--force", "-f")] = False
+    out_format: Annotated[str | None, _OUTPUT("csv, tsv, parquet, arrow or excel.", default="by its name")] = None
+
+    def check(self, out: str, source: str | None = None) -> None:
+        """Refuse now what could not be written after a long fit."""
+        from .._optional import require
+        from ..files import check_output, format_of
+
+        try:
+            form = format_of(out, self.out_format)
+        except ValueError as error:
+            raise ValueError(str(error).replace("format=", "--out-format")) from None
+        if form == "excel":
+            require("openpyxl", "writing Excel files", "excel")
+        check_output(out, source, force=self.force)
+
+    def check_model(self, path: Path) -> None:
+        """The same for a model file."""
+        from ..files import check_output
+
+        check_output(str(path), force=self.force)
+
+    def write(self, table: TableFile, out: str, completed: Any) -> None:
+        """The whole table."""
+        with about(out):
+            table.write(out, completed, force=self.force, format=self.out_format)
+
+    @contextmanager
+    def open(self, out: str, source: TableSource) -> Iterator[Writer]:
+        """Take chunks."""
+        from ..files import open_writer
+
+        with open_writer(out, source, force=self.force, format=self.out_format) as writer:
+            yield writer
+
+
+@dataclass(frozen=True)
+class Showing:
+    """What is shown besides the result."""
+
+    quiet: Annotated[bool, _OUTPUT("No progress and no summary, only notes and errors.", "--quiet", "-q")] = False
+    json: Annotated[bool, _OUTPUT("The summary as JSON.", "--json")] = False

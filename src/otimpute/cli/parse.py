@@ -1,0 +1,118 @@
+"""What people write on the command line, as Python values."""
+
+from __future__ import annotations
+
+import csv
+import json
+from collections.abc import Iterable, Sequence
+from datetime import date, datetime
+from difflib import get_close_matches
+from typing import Any
+
+from .show import listed
+
+_WORDS = {"true": True, "false": False, "null": None, "none": None}
+
+
+def parse_value(text: str) -> Any:
+    """A number, true, false or null; anything else is a string.
+
+    >>> [parse_value(text) for text in ("20", "1e-3", "true", "None", "auto")]
+    [20, 0.001, True, None, 'auto']
+    """
+    if text.lower() in _WORDS:
+        return _WORDS[text.lower()]
+    try:
+        value = json.loads(text)
+    except ValueError:
+        return text
+    return value if isinstance(value, (int, float)) else text
+
+
+def parse_settings(settings: Iterable[str], accepted: Iterable[str], elsewhere: dict[str, str], whose: str) -> dict[str, Any]:
+    """Parameters from ``key=value``; ``elsewhere`` are those that have an option of their own.
+
+    >>> parse_settings(["max_step=20"], ["max_steps", "tol"], {}, "sinkhorn")
+    Traceback (most recent call last):
+    ValueError: --set of sinkhorn must be one of 'max_steps', 'tol', got 'max_step'; did you mean 'max_steps'?
+    """
+    from .._checks import check_choice
+
+    parameters = {}
+    for setting in settings:
+        key, equals, value = setting.partition("=")
+        if not equals:
+            raise ValueError(f"--set takes key=value, such as max_steps=2000, got {setting!r}")
+        if key in elsewhere:
+            raise ValueError(f"--set {setting}: use {elsewhere[key]} instead")
+        parameters[check_choice(f"--set of {whose}", key.strip(), accepted)] = parse_value(value.strip())
+    return parameters
+
+
+def parse_columns(option: str, texts: Iterable[str], names: Sequence[str]) -> list[str]:
+    """Columns from names and lists of names separated by commas; a whole name comes first.
+
+    >>> parse_columns("--columns", ["a, b", "c"], ["a", "b", "c", "a, b"])
+    ['a, b', 'c']
+    """
+    chosen = []
+    for text in texts:
+        parts = [text] if text in names else [part.strip() for part in text.split(",")]
+        chosen += [_known(option, part, names) for part in parts]
+    return chosen
+
+
+def parse_bounds(text: str, names: Sequence[str]) -> tuple[str, tuple[Any, Any]]:
+    """A column and its bounds, numbers or dates, from ``column=low:high``; a side that is left out is open.
+
+    >>> parse_bounds("age=0:120", ["age"]), parse_bounds("at=2020-01-01T10:00:", ["at"])
+    (('age', (0, 120)), ('at', (datetime.datetime(2020, 1, 1, 10, 0), None)))
+    """
+    column, range_ = _split("--bounds", "age=0:120 or when=2020-01-01:", text, names)
+    for place, character in enumerate(range_):  # times have colons of their own: the one with bounds on both sides counts
+        if character == ":":
+            try:
+                return column, (_bound(range_[:place]), _bound(range_[place + 1 :]))
+            except ValueError:
+                continue
+    raise ValueError(f"--bounds takes column=low:high with numbers or dates such as 2020-01-31, or one of both, got {text!r}")
+
+
+def parse_categories(option: str, text: str, names: Sequence[str]) -> tuple[str, list[str]]:
+    """A column and its categories from ``column=A,B,C``; one with a comma stands in double quotes.
+
+    >>> parse_categories("--categories", 'size=small,"large, very"', ["size"])
+    ('size', ['small', 'large, very'])
+    """
+    column, labels = _split(option, "grade=A,B,C", text, names)
+    return column, [label.strip() for label in next(csv.reader([labels], skipinitialspace=True))]
+
+
+def _split(option: str, example: str, text: str, names: Sequence[str]) -> tuple[str, str]:
+    """The column and what is said about it; names may contain equals signs."""
+    for name in sorted(names, key=len, reverse=True):
+        if text.startswith(f"{name}=") and len(text) > len(name) + 1:
+            return name, text[len(name) + 1 :]
+    column, equals, said = text.partition("=")
+    if not equals or not said:
+        raise ValueError(f"{option} takes {example}, got {text!r}")
+    return _known(option, column.strip(), names), said
+
+
+def _known(option: str, name: str, names: Sequence[str]) -> str:
+    if name in names:
+        return name
+    near = get_close_matches(name, names, 1) or get_close_matches(name.lower(), [each.lower() for each in names], 1)
+    meant = next((f"; did you mean {each!r}?" for each in names if near and each.lower() == near[0].lower()), "")
+    raise ValueError(f"{option}: no column {name!r}{meant or ';'} {'There' if meant else 'there'} are {listed(names, 20)}")
+
+
+def _bound(text: str) -> Any:
+    text = text.strip()
+    if not text:
+        return None
+    try:
+        number = float(text)
+        return int(number) if number.is_integer() and "." not in text else number
+    except ValueError:
+        return date.fromisoformat(text) if len(text) <= len("2020-01-31") else datetime.fromisoformat(text)

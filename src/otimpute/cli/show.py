@@ -1,0 +1,186 @@
+"""What people see: a summary on the error stream, tables on standard output, JSON for machines."""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+import warnings
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+
+import typer
+
+if TYPE_CHECKING:
+    from rich.console import Console
+    from rich.table import Table
+
+_BAR = 10
+_MOST_ROWS = 40
+# What the library calls parameters are options here.
+_AS_OPTIONS: tuple[tuple[str, str], ...] = (
+    (r"\bforce to replace\b", "--force to replace"),
+    (r"\bheader=False\b", "--no-header"),
+    (r"\bday_first=True or False\b", "--day-first or --month-first"),
+    (r"\bquote=''", "--quote ''"),
+    (r"\b(format|encoding)='([\w-]+)'", r"--\1 \2"),
+    (r"\b(format|encoding)=", r"--\1"),
+    (r"\bna_values\b", "--na"),
+    (r"\bmax_seconds\b(?!=)", "--max-seconds"),
+    (r"\bmax_categories\b(?!=)", "--max-categories"),
+    (r"\bn_jobs\b(?!=)", "--jobs"),
+)
+
+
+def count(n: int, noun: str) -> str:
+    """A number and its noun.
+
+    >>> count(1, "row"), count(12345, "hole")
+    ('1 row', '12,345 holes')
+    """
+    return f"{n:,} {noun}{'s' * (n != 1)}"
+
+
+def duration(seconds: float) -> str:
+    """Seconds in the unit that suits them.
+
+    >>> duration(0.42), duration(12), duration(1000)
+    ('0.4 s', '12 s', '17 min')
+    """
+    for unit, name in ((3600, "h"), (60, "min")):
+        if seconds >= 2 * unit:
+            return f"{seconds / unit:.0f} {name}"
+    return f"{seconds:.0f} s" if seconds >= 10 else f"{seconds:.1f} s"
+
+
+def share(part: int, whole: int) -> str:
+    """A share in percent, never rounded to nothing or all.
+
+    >>> share(1, 3), share(1, 1000), share(999, 1000), share(0, 5)
+    ('33 %', '<1 %', '>99 %', '0 %')
+    """
+    percent = 100 * part / whole if whole else 0.0
+    if 0 < percent < 1:
+        return "<1 %"
+    return ">99 %" if 99 < percent < 100 else f"{percent:.0f} %"
+
+
+def bar(part: int, whole: int) -> str:
+    """A share as a small bar; something is never nothing.
+
+    >>> bar(1, 3)
+    '███·······'
+    """
+    filled = 0 if not part else max(1, round(_BAR * part / whole))
+    return "█" * filled + "·" * (_BAR - filled)
+
+
+def number(value: float | None) -> str:
+    """Three digits, or a dash.
+
+    >>> number(0.12345), number(12345.6), number(None)
+    ('0.123', '12346', '–')
+    """
+    if value is None:
+        return "–"
+    return f"{value:.0f}" if abs(value) >= 1000 else f"{value:.3g}"
+
+
+def listed(names: Sequence[str], most: int = 8) -> str:
+    """Names for a line of text.
+
+    >>> listed(["a", "b", "c"], most=2)
+    'a, b and 1 more'
+    """
+    more = f" and {len(names) - most} more" if len(names) > most else ""
+    return ", ".join(names[:most]) + more
+
+
+def in_options(message: str) -> str:
+    """A message of the library as one line, in the words of the command line.
+
+    >>> in_options("'t.csv' exists; give another name, or force to replace it")
+    "'t.csv' exists; give another name, or --force to replace it"
+    """
+    line = " ".join(message.split())
+    for parameter, option in _AS_OPTIONS:
+        line = re.sub(parameter, option, line)
+    return line
+
+
+def console(*, err: bool = False) -> Console:
+    """Where to print, without colours that nobody asked for."""
+    from rich.console import Console
+
+    return Console(stderr=err, highlight=False, soft_wrap=False)
+
+
+def grid(*columns: str | tuple[str, str]) -> Table:
+    """A table without lines; a column is a name, or a name and where its cells are aligned."""
+    from rich.box import SIMPLE_HEAD
+    from rich.table import Table
+
+    table = Table(box=SIMPLE_HEAD, pad_edge=False, show_edge=False, header_style="dim")
+    for column in columns:
+        name, side = (column, "left") if isinstance(column, str) else column
+        table.add_column(name, justify=side, no_wrap=name == "" or side == "right", overflow="fold")
+    return table
+
+
+def add_rows(table: Table, rows: Sequence[Sequence[str]]) -> None:
+    """Rows of plain text (names may look like markup), not more than one can read."""
+    from rich.text import Text
+
+    for row in rows[:_MOST_ROWS]:
+        table.add_row(*(Text(cell) for cell in row))
+    if len(rows) > _MOST_ROWS:
+        table.add_row(f"… and {len(rows) - _MOST_ROWS} more")
+
+
+def tell(line: str, *, err: bool = True, style: str = "") -> None:
+    """One line, not wrapped and not read as markup."""
+    console(err=err).print(line, markup=False, soft_wrap=True, style=style)
+
+
+def tell_json(summary: dict[str, Any], *, err: bool) -> None:
+    """A summary for machines."""
+    typer.echo(json.dumps(_finite(summary), indent=2, ensure_ascii=False, default=str), err=err)
+
+
+def _finite(value: Any) -> Any:
+    """JSON knows no infinity."""
+    if isinstance(value, dict):
+        return {key: _finite(each) for key, each in value.items()}
+    if isinstance(value, list):
+        return [_finite(each) for each in value]
+    return None if isinstance(value, float) and not math.isfinite(value) else value
+
+
+@contextmanager
+def working(what: str, *, shown: bool) -> Iterator[Callable[[str], None]]:
+    """Say on a terminal what takes its time; yields a function that says something else."""
+    screen = console(err=True)
+    if not (shown and screen.is_terminal):
+        yield lambda _: None
+        return
+    from rich.text import Text
+
+    with screen.status(Text(what)) as status:
+        yield lambda other: status.update(Text(other))
+
+
+@contextmanager
+def collected_notes() -> Iterator[list[str]]:
+    """What Python would print as warnings, as lines, each once."""
+    notes: list[str] = []
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always", UserWarning)
+        yield notes
+    notes += dict.fromkeys(in_options(str(each.message)) for each in caught)
+
+
+def tell_notes(notes: Sequence[str]) -> None:
+    """Notes on the error stream."""
+    for note in notes:
+        tell(f"note: {note}", style="yellow")

@@ -1,0 +1,44 @@
+"""The examples of the guide run as printed."""
+
+from __future__ import annotations
+
+import json
+import re
+import shlex
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from otimpute import table as tables
+from otimpute.estimator import BaseImputer
+
+GUIDE = Path(__file__).parents[2] / "docs" / "command-line.md"
+
+pytestmark = pytest.mark.skipif(
+    not (hasattr(tables, "describe_columns") and hasattr(BaseImputer, "save")), reason="needs mixed tables and model files"
+)
+
+
+def test_the_examples_run(invoke: Any) -> None:
+    lines = "".join(re.findall(r"```sh\n(.*?)```", GUIDE.read_text(encoding="utf-8"), re.DOTALL)).splitlines()
+    assert len(lines) > 15
+    for line in lines:
+        program, *words = shlex.split(line)
+        assert program == "otimpute"
+        streams = {mark: Path(words[words.index(mark) + 1]) for mark in "<>" if mark in words}
+        arguments = words[: min((words.index(mark) for mark in streams), default=len(words))]
+        result = invoke(*arguments, stdin=streams["<"].read_bytes() if "<" in streams else b"")
+        if ">" in streams:
+            streams[">"].write_bytes(result.stdout_bytes)
+    assert Path("piped.csv").read_bytes() == Path("filled.csv").read_bytes()
+    truth = json.loads(Path("score.json").read_text())
+    assert truth["accuracy"] > 0.6 and truth["mae"] < 0.6
+    assert json.loads(Path("summary.json").read_text())["not_used"] == ["flat"]
+
+
+def test_every_option_and_command_that_the_guide_names_exists(invoke: Any) -> None:
+    commands = ["impute", "inspect", "fit", "apply", "mask", "score", "demo"]
+    helps = " ".join(invoke(command, "--help").stdout for command in commands) + invoke("--help").stdout
+    for option in set(re.findall(r"(?<![\w-])--[a-z][a-z-]+", GUIDE.read_text(encoding="utf-8"))):
+        assert option in helps, option
