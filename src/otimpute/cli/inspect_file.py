@@ -35,7 +35,7 @@ def inspect(
     if _is_model(file):
         _inspect_model(Path(file), showing)
         return
-    from ..table import describe_columns  # type: ignore[attr-defined]
+    from ..table import describe_columns
 
     table = reading.read(file)
     with about(file):
