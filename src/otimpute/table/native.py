@@ -29,7 +29,7 @@ def family_of(column: nw.Series[Any]) -> str:
         return "nothing"
     if dtype in (nw.String, nw.Categorical, nw.Enum):
         return "label"
-    if dtype in (nw.Date, nw.Datetime, nw.Duration, nw.Time):
+    if dtype in (nw.Date, nw.Datetime, nw.Duration, nw.Time) or _is_local(column):
         return "moment"
     if dtype != nw.Object or not column.implementation.is_pandas_like():
         return "other"
@@ -54,19 +54,27 @@ def python_types(column: nw.Series[Any]) -> set[type]:
 def moment_kind(column: nw.Series[Any]) -> tuple[str, str]:
     """Which moments a column holds, and the unit it counts them in: ``("Datetime", "us")``."""
     dtype: Any = column.dtype
+    if _is_local(column):
+        return "Datetime", column.to_native().dtype.unit
     kind = _PYTHON_MOMENTS[next(iter(python_types(column)))] if dtype == nw.Object else type(dtype).__name__
     return kind, _OWN_UNIT.get(kind) or dtype.time_unit
+
+
+def _is_local(column: nw.Series[Any]) -> bool:
+    """Whether pandas holds moments of a time zone here; narwhals does not recognise every zone (America/New_York)."""
+    return column.implementation.is_pandas_like() and hasattr(column.to_native().dtype, "tz")
 
 
 def read_moments(column: nw.Series[Any], kind: str, unit: str) -> NDArray[np.int64]:
     """Moments as whole numbers of ``unit`` since 1970 (or midnight, or 0); 0 where null."""
     absent = column.is_null().to_numpy()
-    if kind == "Time" or column.dtype == nw.Object:
+    if kind == "Time" or (kind == "Date" and column.implementation.is_pandas_like()):
         to_number = _nanoseconds if kind == "Time" else dt.date.toordinal
         epoch = 0 if kind == "Time" else dt.date(1970, 1, 1).toordinal()
         pairs = zip(column.to_list(), absent, strict=True)
         return np.array([0 if null else to_number(value) - epoch for value, null in pairs], dtype=np.int64)
-    numbers = column.to_numpy().astype(f"{'m8' if kind == 'Duration' else 'M8'}[{unit}]").view(np.int64)
+    moments = column.to_native().dt.tz_convert(None).to_numpy() if _is_local(column) else column.to_numpy()
+    numbers = moments.astype(f"{'m8' if kind == 'Duration' else 'M8'}[{unit}]").view(np.int64)
     return np.where(absent, 0, numbers)
 
 
@@ -91,11 +99,10 @@ def write_moments(
         days = numbers + dt.date(1970, 1, 1).toordinal()
         return _assign(column, rows, [dt.date.fromordinal(day) for day in days.tolist()])
     values = numbers.view(f"{'m8' if kind == 'Duration' else 'M8'}[{own_unit}]")
-    moments = nw.new_series(column.name, values, backend=column.implementation)
-    zone = getattr(column.dtype, "time_zone", None)
-    if zone is not None:
-        moments = moments.dt.replace_time_zone("UTC").dt.convert_time_zone(zone)
-    return _assign(column, rows, moments.to_native().array)
+    moments = nw.new_series(column.name, values, backend=column.implementation).to_native()
+    if _is_local(column):
+        moments = moments.dt.tz_localize("UTC").dt.tz_convert(native.dtype.tz)
+    return _assign(column, rows, moments.array)
 
 
 def is_ordered(column: nw.Series[Any]) -> bool:
@@ -152,7 +159,8 @@ def write_objects(column: nw.Series[Any], rows: NDArray[np.int64], numbers: NDAr
     else:
         kinds = python_types(column)
         make: Any = bool if kinds == {bool} else int if kinds == {int} else float
-        values = [make(number) for number in (numbers if make is float else np.rint(numbers)).tolist()]
+        cells = numbers >= 0.5 if make is bool else np.rint(numbers) if make is int else numbers
+        values = [make(cell) for cell in cells.tolist()]
     if column.implementation.is_polars():
         written = column.__native_namespace__().Series(values, dtype=native.dtype)
         return nw.from_native(native.scatter(rows, written), series_only=True)
