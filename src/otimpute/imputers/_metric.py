@@ -10,6 +10,7 @@ from ..gaussian import GaussianModel, fit_gaussian
 # Studied in docs/studies/defaults.md.
 _SHRINKAGE = 0.2
 _PRIOR_ROWS = 3.0
+_SPREAD_OF_CATEGORIES = 0.5  # docs/studies/mixed.md
 _MOST_ROWS = 20_000
 _MOST_ITERATIONS = 50
 _MOST_OPERATIONS = 3e9  # a few seconds
@@ -57,12 +58,15 @@ def _shrunk(covariance: NDArray[np.float64]) -> NDArray[np.float64]:
     return (1 - _SHRINKAGE) * covariance + _SHRINKAGE * np.diag(np.diag(covariance))
 
 
-def metric_of(covariance: NDArray[np.float64]) -> NDArray[np.float64]:
+def metric_of(covariance: NDArray[np.float64], is_category: NDArray[np.bool_]) -> NDArray[np.float64]:
     """Symmetric A with ``A² = S⁻¹``, S the covariance shrunk towards its diagonal: the cost is then ½‖(x − y)A‖².
 
-    >>> metric_of(np.diag([4.0, 1.0])).round(6).tolist()
+    In coordinates of categories the variance counts as larger than it is, or rare categories would be outliers.
+
+    >>> metric_of(np.diag([4.0, 1.0]), np.array([False, False])).round(6).tolist()
     [[0.5, 0.0], [0.0, 1.0]]
     """
-    eigenvalues, vectors = np.linalg.eigh(_shrunk(covariance))
+    softened = covariance + np.diag(np.where(is_category, _SPREAD_OF_CATEGORIES, 0.0))
+    eigenvalues, vectors = np.linalg.eigh(_shrunk(softened))
     metric: NDArray[np.float64] = (vectors / np.sqrt(np.maximum(eigenvalues, 1e-8))) @ vectors.T
     return metric

@@ -248,7 +248,7 @@ class TransportImputer(BaseImputer):
         if d and (self.metric_ == "covariance" or from_model or (wants_model and d <= MOST_COLUMNS)):
             model = fit_model(work[:, :d], free, generator(seed, "model"), deadline)
             if self.metric_ == "covariance":
-                self._metric = metric_of(model.covariance)
+                self._metric = metric_of(model.covariance, self._columns.scaled)
             if from_model:
                 fill_from_model(work, free, model)
         if own is not None:
