@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Mapping
 from numbers import Real
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import narwhals as nw
 import numpy as np
@@ -14,14 +15,16 @@ from sklearn.utils._set_output import _get_output_config
 from sklearn.utils.validation import _check_feature_names_in, check_is_fitted, validate_data
 
 from .._checks import check_choice, check_flag
+from .._stored import Array, IfThere, Kind, Labels, Whole
 from .._warn import warn_user
-from ..exceptions import EmptyColumnWarning
+from ..exceptions import EmptyColumnWarning, StoredFileError
 from ..table import Table, as_frame, read_array, read_frame
+from .model_file import Storable
 
 Cells = NDArray[np.float64]
 
 
-class BaseImputer(TransformerMixin, BaseEstimator, ABC):  # type: ignore[misc]
+class BaseImputer(Storable, TransformerMixin, BaseEstimator, ABC):  # type: ignore[misc]
     """Base of imputers. A subclass stores its parameters in ``__init__`` and fills holes in two methods.
 
     `_fit_cells` learns from a table and returns its imputed entries; `_impute_cells` imputes other rows without refitting.
@@ -38,6 +41,15 @@ class BaseImputer(TransformerMixin, BaseEstimator, ABC):  # type: ignore[misc]
 
     # Of each column that `_fit_cells` gets, the column of the table it encodes; columns of one category share theirs.
     _groups: NDArray[np.int64]
+
+    _stored: ClassVar[Mapping[str, Kind]] = {
+        "n_features_in_": Whole(at_least=1, size="table"),
+        "feature_names_in_": IfThere(Labels("table")),
+        "indicator_columns_": Array("I", np.int64, index_of="table"),
+        "_empty": Array("table", np.bool_),
+        "_kept": Array("table", np.bool_),
+        "_groups": Array("columns", np.int64, index_of="table"),
+    }
 
     @abstractmethod
     def _fit_cells(self, values: NDArray[np.floating], missing: NDArray[np.bool_]) -> Cells: ...
@@ -98,6 +110,12 @@ class BaseImputer(TransformerMixin, BaseEstimator, ABC):  # type: ignore[misc]
 
     def __sklearn_is_fitted__(self) -> bool:
         return getattr(self, "_is_fitted", False)
+
+    def _restore_state(self, state: dict[str, Any], sizes: dict[str, int]) -> None:
+        super()._restore_state(state, sizes)
+        if not np.array_equal(self._groups, np.flatnonzero(~self._empty)):
+            raise StoredFileError("state._groups and state._empty name different columns; save the imputer again")
+        self._is_fitted = True
 
     def _warn_of_empty_columns(self) -> None:
         if not self._empty.any():

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from .._stored import stored
 from ..table import Standardiser, as_frame, read_frame
 
 # Rows handled at a time where a temporary in float64 is needed: keeps memory near the size of the table itself.
@@ -24,12 +25,17 @@ def padded_width(n_columns: int) -> int:
     return -(-(n_columns + 1) // 8) * 8
 
 
+@stored(varying="varying")
 @dataclass(frozen=True)
 class WorkingColumns:
     """How a table's columns map to those of its working copy, learned in training."""
 
     scaler: Standardiser
     varying: NDArray[np.int64]  # columns with more than one distinct value
+
+    def __post_init__(self) -> None:
+        if not np.array_equal(self.varying, np.flatnonzero(self.scaler.spread > 0)):
+            raise ValueError("the columns that vary must be those with a spread")
 
     @classmethod
     def fit(cls, values: NDArray[np.floating], missing: NDArray[np.bool_], *, rescale: bool) -> WorkingColumns:
