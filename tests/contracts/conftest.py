@@ -1,0 +1,108 @@
+"""Imputers and their files, for the tests of what comes back and of what is refused."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import otimpute
+from otimpute import MetaSinkhornImputer, RoundRobinImputer, SinkhornImputer, baselines
+from otimpute._archive import read_archive, write_archive
+
+SHORT = {"max_cycles": 2, "n_updates": 3, "n_pairs": 2, "random_state": 0}
+
+
+def own_model(d_in: int) -> Any:
+    import torch
+
+    return torch.nn.Sequential(torch.nn.Linear(d_in, 4), torch.nn.BatchNorm1d(4), torch.nn.Linear(4, 1))
+
+
+def own_completer() -> Any:
+    import torch
+
+    from otimpute.imputers.joint_completer import JointCompleter
+
+    with torch.random.fork_rng():
+        torch.manual_seed(0)
+        return JointCompleter(4, width=5)
+
+
+IMPUTERS: dict[str, Callable[..., Any]] = {
+    "sinkhorn": lambda **k: SinkhornImputer(**{"max_steps": 20, "random_state": 0, **k}),
+    "sinkhorn-euclidean": lambda **k: SinkhornImputer.paper(**{"max_steps": 20, "random_state": 0, "scale": True, **k}),
+    "round-robin": lambda **k: RoundRobinImputer(**{**SHORT, **k}),
+    "round-robin-mlp": lambda **k: RoundRobinImputer("mlp", **{**SHORT, **k}),
+    "mean": baselines.MeanImputer,
+    "knn": baselines.KNNImputer,
+    "ice": lambda **k: baselines.ICEImputer(**{"max_iter": 3, "random_state": 0, **k}),
+    "missforest": lambda **k: baselines.MissForestImputer(**{"n_estimators": 5, "max_iter": 2, "random_state": 0, **k}),
+    "gaussian-em": baselines.GaussianEMImputer,
+    "softimpute": lambda **k: baselines.SoftImputer(**{"random_state": 0, **k}),
+}
+if find_spec("torch"):
+    IMPUTERS |= {
+        "meta-sinkhorn": lambda **k: MetaSinkhornImputer(**{"max_steps": 5, "random_state": 0, **k}),
+        "own-completer": lambda **k: MetaSinkhornImputer(own_completer(), **{"max_steps": 5, "random_state": 0, **k}),
+        "own-model": lambda **k: RoundRobinImputer(own_model, **{**SHORT, **k}),
+    }
+GIVEN: dict[str, dict[str, Any]] = {"own-completer": {"completer": own_completer}, "own-model": {"model": own_model}}
+
+
+def table(n: int = 60, seed: int = 0) -> np.ndarray:
+    """Correlated columns with holes, the third constant."""
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(n, 4)) @ rng.normal(size=(4, 4))
+    X[:, 2] = 3.0
+    return np.where(rng.random(X.shape) < 0.2, np.nan, X)
+
+
+@dataclass(frozen=True)
+class Models:
+    """Imputers by name, fitted to one table, and their files."""
+
+    folder: Path
+    names: tuple[str, ...] = tuple(IMPUTERS)
+
+    def make(self, name: str, **parameters: Any) -> Any:
+        return IMPUTERS[name](**parameters)
+
+    def table(self, n: int = 60, seed: int = 0) -> np.ndarray:
+        return table(n, seed)
+
+    def given(self, name: str) -> dict[str, Any]:
+        """What `load` needs besides the file."""
+        return GIVEN.get(name, {})
+
+    def file(self, name: str) -> Path:
+        path = self.folder / f"{name}.otimpute"
+        if not path.exists():
+            self.make(name).fit(table()).save(path)
+        return path
+
+    def reload(self, name: str, imputer: Any, path: Path) -> Any:
+        imputer.save(path)
+        return otimpute.load(path, **self.given(name))
+
+    def rewrite(self, name: str, change: Callable[[Any, dict[str, Any]], Any], path: Path) -> Path:
+        """The file after a change of its document or arrays, its checksum correct."""
+        document, arrays = read_archive(self.file(name), "model file")
+        change(document, arrays)
+        write_archive(path, "model file", document, arrays)
+        return path
+
+
+@pytest.fixture(scope="session")
+def models(tmp_path_factory: pytest.TempPathFactory) -> Models:
+    return Models(tmp_path_factory.mktemp("models"))
+
+
+@pytest.fixture(params=IMPUTERS)
+def model_name(request: pytest.FixtureRequest) -> str:
+    return str(request.param)
