@@ -21,7 +21,9 @@ SHORT = {"max_cycles": 2, "n_updates": 3, "n_pairs": 2, "random_state": 0}
 def own_model(d_in: int) -> Any:
     import torch
 
-    return torch.nn.Sequential(torch.nn.Linear(d_in, 4), torch.nn.BatchNorm1d(4), torch.nn.Linear(4, 1))
+    module = torch.nn.Sequential(torch.nn.Linear(d_in, 4), torch.nn.ReLU(), torch.nn.Linear(4, 1))
+    module.register_buffer("count", torch.tensor(3))  # neither a float nor a list
+    return module
 
 
 def own_completer() -> Any:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import os
 import pickle
 import warnings
@@ -227,7 +228,7 @@ def change_document(document: Any, data: st.DataObject) -> None:
     if how == "remove":
         del container[key]
     elif how == "replace":
-        container[key] = data.draw(st.sampled_from(NUMBERS + OTHERS + TAGGED))
+        container[key] = copy.deepcopy(data.draw(st.sampled_from(NUMBERS + OTHERS + TAGGED)))
     else:
         other, place = data.draw(st.sampled_from(places(document)))
         container[key] = other[place] if not isinstance(other[place], dict | list) else None

@@ -229,7 +229,7 @@ def test_other_modules_are_refused_with_a_reason(models: Any) -> None:
         otimpute.load(completer, completer=JointCompleter(4, width=6))
     with pytest.raises(StoredFileError, match=r"type torch.float64, but in the file .*torch.float32"):
         otimpute.load(completer, completer=JointCompleter(4, width=5).double())
-    with pytest.raises(StoredFileError, match=r"has the weights weight, bias, but the file 0.weight"):
+    with pytest.raises(StoredFileError, match=r"has the weights weight, bias, but the file count, 0.weight"):
         otimpute.load(model, model=lambda d_in: torch.nn.Linear(d_in, 1))
     with pytest.raises(TypeError, match="must make a module per column"):
         otimpute.load(model, model=torch.nn.Linear(2, 1))
