@@ -109,15 +109,16 @@ class Array(Kind):
                 place.check_size(symbol, number)
         if array.dtype.kind == "f" and not (~np.isinf(array) if self.nan else np.isfinite(array)).all():
             place.fail("has values that are not finite")
-        if array.size and array.dtype.kind != "b" and np.nanmin(array) < self.at_least:
+        if self.at_least > -math.inf and array.size and array.min() < self.at_least:
             place.fail(f"has values below {self.at_least:g}")
         if self.index_of and array.size:
             place.at_the_end.append(lambda: self._check_index(array, place))
         return array
 
     def _check_index(self, array: NDArray[Any], place: Place) -> None:
-        if array.min() < 0 or array.max() >= place.sizes[self.index_of]:
-            place.fail(f"has places outside of the {place.sizes[self.index_of]} {self.index_of}")
+        size = place.sizes.get(self.index_of, 0)
+        if array.min() < 0 or array.max() >= size:
+            place.fail(f"has places outside of the {size} {self.index_of}")
 
 
 @dataclass(frozen=True)

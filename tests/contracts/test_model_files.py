@@ -46,14 +46,12 @@ def learned(imputer: Any) -> dict[str, Any]:
     return {key: value for key, value in vars(imputer).items() if key.endswith("_") and key != "completer_"}
 
 
-KINDS = ["array", "float32", "twelve rows", "one column", "constant", "pandas", "pandas, numbered", "polars"]
+KINDS = ["array", "one column", "constant", "pandas", "pandas, numbered", "polars"]
 
 
 def of_kind(kind: str, X: np.ndarray) -> Any:
     return {
         "array": lambda: X,
-        "float32": lambda: X.astype(np.float32),
-        "twelve rows": lambda: X[:12],
         "one column": lambda: X[:, :1],
         "constant": lambda: np.where(np.isnan(X), X, 7.0),
         "pandas": lambda: pd.DataFrame(X, columns=["a", "b", "c", "d"]),
