@@ -1,10 +1,13 @@
-"""Every imputer there is, quick to fit: what tests of promises that all keep are run on."""
+"""Every imputer there is, quick to fit, and a table of all kinds of columns: for promises that all keep."""
 
 from __future__ import annotations
 
+import datetime as dt
 from collections.abc import Callable
 from importlib.util import find_spec
 from typing import Any
+
+import numpy as np
 
 from otimpute import MetaSinkhornImputer, RoundRobinImputer, SinkhornImputer
 from otimpute.baselines import (
@@ -48,3 +51,19 @@ if find_spec("torch"):
 TORCH = {"meta-sinkhorn", "round-robin-torch"}
 TRANSPORT = {name for name in IMPUTERS if name.startswith(("sinkhorn", "round-robin", "meta"))}
 RANDOM = TRANSPORT | {"missforest", "softimpute"}
+
+
+def grouped_table(n: int = 90, rate: float = 0.2, seed: int = 0) -> tuple[dict[str, list[Any]], dict[str, list[Any]]]:
+    """A table whose columns all say to which of three groups a row belongs, complete and with holes."""
+    rng = np.random.default_rng(seed)
+    group = rng.integers(0, 3, n)
+    complete = {
+        "size": (group * 3 + rng.normal(size=n) * 0.2).tolist(),
+        "colour": [["red", "green", "blue"][g] for g in group],
+        "is_red": [bool(g == 0) for g in group],
+        "count": (group * 10 + rng.integers(0, 2, n)).tolist(),
+        "day": [dt.date(2024, 1, 1) + dt.timedelta(days=int(g) * 30) for g in group],
+        "at": [dt.datetime(2024, 1, 1, 12) + dt.timedelta(hours=int(g) * 50) for g in group],
+    }
+    incomplete = {name: [None if rng.random() < rate else cell for cell in cells] for name, cells in complete.items()}
+    return complete, incomplete

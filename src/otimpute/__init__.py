@@ -20,6 +20,7 @@ _HOME = {
     "MetaSinkhornImputer": ".imputers",
     "RoundRobinImputer": ".imputers",
     "SinkhornImputer": ".imputers",
+    "load": ".model_file",
     "sinkhorn_divergence": ".transport",
 }
 _PACKAGES = ("baselines", "benchmark", "datasets", "metrics", "missingness", "transport")
@@ -28,9 +29,10 @@ if TYPE_CHECKING:
     from .imputers import MetaSinkhornImputer as MetaSinkhornImputer
     from .imputers import RoundRobinImputer as RoundRobinImputer
     from .imputers import SinkhornImputer as SinkhornImputer
+    from .model_file import load as load
     from .transport import sinkhorn_divergence as sinkhorn_divergence
 
-__all__ = ["MetaSinkhornImputer", "RoundRobinImputer", "SinkhornImputer", "__version__", "sinkhorn_divergence"]
+__all__ = ["MetaSinkhornImputer", "RoundRobinImputer", "SinkhornImputer", "__version__", "load", "sinkhorn_divergence"]
 
 
 def __getattr__(name: str) -> Any:

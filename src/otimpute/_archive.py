@@ -1,8 +1,8 @@
 """One file of named arrays and a JSON document: nothing in it can run, and any damage is noticed before it is used.
 
 Layout: ``OTIMPUTE``, format version (u32), length of the whole file (u64), length of the header (u64), the header (JSON),
-the arrays' bytes, and the SHA-256 of everything before it. The checksum finds damage, it proves no origin: whoever reads a
-document must check what it says.
+the arrays' bytes in the header's order, each filled up to a multiple of 64, and the SHA-256 of everything before it. The
+checksum finds damage, it proves no origin: whoever reads a document must check what it says.
 """
 
 from __future__ import annotations
@@ -45,14 +45,11 @@ _FOREIGN = {  # what people mistake for one of ours, by its first bytes
 
 def write_archive(path: Path, kind: str, document: Any, arrays: Mapping[str, NDArray[Any]]) -> None:
     """Write a file that appears whole or not at all; ``kind`` says what for, ``document`` is anything JSON can hold."""
-    directory, offset = {}, 0
     plain = {name: np.asarray(array).astype(_stored_dtype(name, array), copy=False) for name, array in arrays.items()}
-    for name, array in plain.items():
-        directory[name] = {"dtype": array.dtype.name, "shape": list(array.shape), "offset": offset}
-        offset += _aligned(array.nbytes)
+    directory = {name: {"dtype": array.dtype.name, "shape": list(array.shape)} for name, array in plain.items()}
     header = json.dumps({"kind": kind, "document": document, "arrays": directory}, allow_nan=False).encode()
     header += b" " * (_aligned(_PREAMBLE.size + len(header)) - _PREAMBLE.size - len(header))
-    length = _PREAMBLE.size + len(header) + offset + _CHECKSUM
+    length = _PREAMBLE.size + len(header) + sum(_aligned(array.nbytes) for array in plain.values()) + _CHECKSUM
     checksum = hashlib.sha256()
     with appears_whole(path) as part, part.open("wb") as file:
 
@@ -70,6 +67,8 @@ def write_archive(path: Path, kind: str, document: Any, arrays: Mapping[str, NDA
 
 def read_archive(path: Path, kind: str) -> tuple[Any, dict[str, NDArray[Any]]]:
     """The document and the arrays of a file that is whole, unchanged, and of this ``kind``."""
+    if path.is_dir():
+        raise StoredFileError(f"{path} is a folder; pass a file written by imputer.save() or as a checkpoint")
     content = memoryview(path.read_bytes())
     header_end = _check_frame(path, content)
     try:
@@ -77,9 +76,8 @@ def read_archive(path: Path, kind: str) -> tuple[Any, dict[str, NDArray[Any]]]:
         found, document, directory = header["kind"], header["document"], header["arrays"]
         if found != kind:
             raise StoredFileError(f"{path} is a {found} of otimpute, not a {kind}")
-        body = content[header_end:-_CHECKSUM]
-        return document, {name: _read_array(body, entry) for name, entry in directory.items()}
-    except (KeyError, TypeError, AttributeError, ValueError, RecursionError) as error:
+        return document, _read_arrays(content[header_end:-_CHECKSUM], directory)
+    except (KeyError, TypeError, AttributeError, ValueError, OverflowError, RecursionError) as error:
         if isinstance(error, StoredFileError):
             raise
         raise StoredFileError(f"{path} has a header that makes no sense ({error}); write the file anew") from error
@@ -111,18 +109,24 @@ def _check_frame(path: Path, content: memoryview) -> int:
     return int(header_end)
 
 
-def _read_array(body: memoryview, entry: Any) -> NDArray[Any]:
-    dtype, shape, offset = _DTYPES[entry["dtype"]], entry["shape"], entry["offset"]
-    numbers = [*shape, offset]
-    if not all(type(number) is int and number >= 0 for number in numbers):
-        raise ValueError(f"an array of shape {shape} at {offset}")
-    count = math.prod(shape)
-    if offset + count * dtype.itemsize > len(body):
-        raise ValueError(f"an array of {count} values at {offset} in {len(body)} bytes")
-    if dtype.kind == "b" and np.frombuffer(body, np.uint8, count, offset).max(initial=0) > 1:
-        raise ValueError("a boolean that is neither 0 nor 1")
-    # A copy, for the buffer is read-only and nobody else should hold the whole file in memory.
-    return np.frombuffer(body, dtype, count, offset).reshape(shape).astype(dtype.newbyteorder("="), copy=True)
+def _read_arrays(body: memoryview, directory: Any) -> dict[str, NDArray[Any]]:
+    """The arrays, which lie one after the other: none can share its bytes with another, or need more memory than the file."""
+    arrays, begin = {}, 0
+    for name, entry in directory.items():
+        dtype, shape = _DTYPES[entry["dtype"]], entry["shape"]
+        if not all(type(size) is int and size >= 0 for size in shape):
+            raise ValueError(f"an array of shape {shape}")
+        count = math.prod(shape)
+        if begin + count * dtype.itemsize > len(body):
+            raise ValueError(f"an array of {count} values in {len(body) - begin} bytes")
+        if dtype.kind == "b" and np.frombuffer(body, np.uint8, count, begin).max(initial=0) > 1:
+            raise ValueError("a boolean that is neither 0 nor 1")
+        # A copy, for the buffer is read-only and nobody else should hold the whole file in memory.
+        array = np.frombuffer(body, dtype, count, begin).reshape(shape).astype(dtype.newbyteorder("="), copy=True)
+        arrays[name], begin = array, begin + _aligned(array.nbytes)
+    if begin != len(body):
+        raise ValueError(f"arrays of {begin} bytes in {len(body)}")
+    return arrays
 
 
 def _stored_dtype(name: str, array: NDArray[Any]) -> np.dtype[Any]:

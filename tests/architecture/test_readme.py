@@ -44,8 +44,23 @@ def test_the_examples_of_the_guide_to_models_run(capsys: pytest.CaptureFixture[s
     assert all(float(line.rsplit(maxsplit=1)[1]) < 0.3 for line in lines[1:])
 
 
+def test_the_examples_of_the_guide_to_model_files_run(capsys: pytest.CaptureFixture[str]) -> None:
+    pytest.importorskip("torch", reason="needs the extra torch")
+    page = (README.parent / "docs/model-files.md").read_text(encoding="utf-8")
+    exec(compile("\n".join(re.findall(r"```python\n(.*?)```", page, re.DOTALL)), "model-files.md", "exec"), {})
+    assert capsys.readouterr().out.split() == ["True", "True"]
+
+
 @pytest.mark.parametrize(
-    "page", ["README.md", "docs/benchmark.md", "docs/models.md", "docs/results/README.md", "docs/results/claims.md"]
+    "page",
+    [
+        "README.md",
+        "docs/benchmark.md",
+        "docs/models.md",
+        "docs/model-files.md",
+        "docs/results/README.md",
+        "docs/results/claims.md",
+    ],
 )
 def test_every_link_to_a_file_leads_somewhere(page: str) -> None:
     path = README.parent / page

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from sklearn.ensemble import RandomForestRegressor
 from sklearn.experimental import enable_iterative_imputer  # noqa: F401
 from sklearn.impute import IterativeImputer
 from sklearn.impute import KNNImputer as ScikitLearnKNN
@@ -16,6 +17,7 @@ from otimpute.baselines import (
     MissForestImputer,
     SoftImputer,
 )
+from otimpute.baselines._forest import Forest
 from otimpute.metrics import rmse
 
 
@@ -166,7 +168,8 @@ def test_missforest_stops_by_its_rule_and_keeps_the_round_before() -> None:
 def test_missforest_begins_with_the_column_that_has_fewest_holes() -> None:
     X = gaussian(100, 3)
     X[:30, 0] = X[:10, 1] = X[5:25, 2] = np.nan
-    assert MissForestImputer(n_estimators=3, max_iter=1, random_state=0).fit(X)._order.tolist() == [1, 2, 0]
+    forests = MissForestImputer(n_estimators=3, max_iter=1, random_state=0).fit(X)._forests
+    assert [forest.columns.tolist() for forest in forests] == [[1], [2], [0]]
 
 
 def test_missforest_takes_new_rows_through_all_its_rounds() -> None:
@@ -218,3 +221,77 @@ def test_new_values_of_any_size_are_borne(kind) -> None:
 def test_wrong_parameters_are_refused(imputer, message: str) -> None:
     with pytest.raises(ValueError, match=message):
         imputer.fit(gaussian(20))
+
+
+def one_hot_table(n: int = 300, seed: int = 0) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Two numbers that say which of three categories a row has, its one-hot columns, and which rows lack it."""
+    rng = np.random.default_rng(seed)
+    category = rng.integers(0, 3, n)
+    corners = np.array([[0.0, 0.0], [2.0, 0.0], [0.0, 2.0]])
+    values = np.hstack([corners[category] + 0.1 * rng.normal(size=(n, 2)), np.eye(3)[category]])
+    missing = np.zeros(values.shape, dtype=bool)
+    missing[rng.random(n) < 0.3, 2:] = True
+    return values, missing, np.array([0, 1, 2, 2, 2])
+
+
+def errors_with(imputer, groups: np.ndarray) -> float:
+    """The larger mean error of fitted and of new rows, as a share of that of the mean."""
+    values, missing, _ = one_hot_table()
+    imputer._groups, imputer._scaled = groups, np.zeros(len(groups), dtype=bool)
+    filled = imputer._fit_cells(np.where(missing, 0, values), missing), imputer._impute_cells(values, missing)
+    at_the_mean = float(np.abs(values[missing] - 1 / 3).mean())
+    return max(float(np.abs(cells - values[missing]).mean()) for cells in filled) / at_the_mean
+
+
+@pytest.mark.parametrize("kind", [ICEImputer, MissForestImputer])
+def test_a_category_is_predicted_from_the_columns_it_depends_on(kind) -> None:
+    assert errors_with(kind(random_state=0), one_hot_table()[2]) < 0.2
+
+
+def test_coordinates_that_see_their_siblings_would_stay_at_their_start() -> None:
+    assert errors_with(ICEImputer(), np.arange(5)) > 0.9
+
+
+@pytest.mark.parametrize("kind", [ICEImputer, MissForestImputer])
+def test_a_category_without_other_columns_stays_at_its_mean(kind) -> None:
+    values, missing, _ = one_hot_table()
+    imputer = kind(random_state=0)
+    imputer._groups, imputer._scaled = np.zeros(3, dtype=np.int64), np.zeros(3, dtype=bool)
+    values, missing = values[:, 2:], missing[:, 2:]
+    means = np.where(missing, np.nan, values)
+    expected = np.broadcast_to(np.nanmean(means, axis=0), values.shape)[missing]
+    for filled in (imputer._fit_cells(values, missing), imputer._impute_cells(values, missing)):
+        np.testing.assert_allclose(filled, expected, atol=1e-12)
+
+
+def test_constant_coordinates_of_a_category_are_passed_over() -> None:
+    values, missing, groups = one_hot_table()
+    values, groups = np.insert(values, 3, 5.0, axis=1), np.insert(groups, 3, 2)
+    missing = np.insert(missing, 3, missing[:, 2], axis=1)
+    imputer = MissForestImputer(n_estimators=5, random_state=0)
+    imputer._groups, imputer._scaled = groups, np.zeros(len(groups), dtype=bool)
+    imputer._fit_cells(values, missing)
+    assert sorted(forest.columns.tolist() for forest in imputer._forests) == [[0], [1], [2, 3, 4]]
+    assert sorted(forest.inputs.tolist() for forest in imputer._forests) == [[0, 1], [0, 2, 3, 4], [1, 2, 3, 4]]
+
+
+@pytest.mark.parametrize("n_outputs", [1, 3])
+def test_a_forest_of_arrays_predicts_as_scikit_learns_to_the_bit(n_outputs: int) -> None:
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(200, 4)), rng.normal(size=(200, n_outputs))
+    fitted = RandomForestRegressor(30, random_state=0).fit(X, y if n_outputs > 1 else y[:, 0])
+    rows = np.insert(rng.normal(size=(500, 4)), 0, 7.0, axis=1)
+    forest = Forest.of(fitted, np.arange(n_outputs), np.arange(1, 5))
+    np.testing.assert_array_equal(forest.predict(rows), fitted.predict(rows[:, 1:]).reshape(500, n_outputs))
+
+
+def test_the_chain_of_ice_is_scikit_learns_to_the_bit() -> None:
+    X, new = punch(gaussian(100, 6)), punch(gaussian(80, 6, seed=4), 0.4)
+    imputer = ICEImputer(max_iter=5).fit(X)
+    theirs = IterativeImputer(max_iter=5, random_state=0)
+    zeros = np.zeros((len(new), 6), dtype=bool)
+    rows, holes = imputer._standardise(X, np.isnan(X))
+    theirs.fit(np.where(holes, np.nan, rows))
+    rows, holes = imputer._standardise(new, np.isnan(new))
+    np.testing.assert_array_equal(imputer._chain.complete(rows, holes), theirs.transform(np.where(holes, np.nan, rows)))
+    np.testing.assert_array_equal(imputer._chain.complete(rows, zeros), rows)

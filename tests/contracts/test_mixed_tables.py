@@ -15,7 +15,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from every_imputer import IMPUTERS, Make
+from every_imputer import IMPUTERS, Make, grouped_table
 from otimpute.exceptions import OtimputeWarning
 
 ARROW_TYPES = {
@@ -107,22 +107,6 @@ def test_any_table_comes_back_complete_with_its_types_and_observed_values(make: 
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # columns without values are drawn too
         check_promises(make, FRAMES[kind](table))
-
-
-def grouped_table(n: int = 90, rate: float = 0.2, seed: int = 0) -> tuple[dict[str, list[Any]], dict[str, list[Any]]]:
-    """A table whose columns all say to which of three groups a row belongs, complete and with holes."""
-    rng = np.random.default_rng(seed)
-    group = rng.integers(0, 3, n)
-    complete = {
-        "size": (group * 3 + rng.normal(size=n) * 0.2).tolist(),
-        "colour": [["red", "green", "blue"][g] for g in group],
-        "is_red": [bool(g == 0) for g in group],
-        "count": (group * 10 + rng.integers(0, 2, n)).tolist(),
-        "day": [dt.date(2024, 1, 1) + dt.timedelta(days=int(g) * 30) for g in group],
-        "at": [dt.datetime(2024, 1, 1, 12) + dt.timedelta(hours=int(g) * 50) for g in group],
-    }
-    incomplete = {name: [None if rng.random() < rate else cell for cell in cells] for name, cells in complete.items()}
-    return complete, incomplete
 
 
 # Short runs of slow starters: the first steps of the published presets do not get far.

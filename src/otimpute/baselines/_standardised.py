@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from typing import Any
+from collections.abc import Mapping
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from .._random import seed_from
+from .._stored import Array, Kind, Record
 from .._threads import single_blas_thread
 from ..estimator import BaseImputer
-from ..exceptions import DivergedError
+from ..exceptions import DivergedError, StoredFileError
 from ..table import Standardiser
 
 Rows = NDArray[np.float64]
@@ -31,6 +33,8 @@ class StandardisedImputer(BaseImputer):
     """
 
     random_state: Any
+
+    _stored: ClassVar[Mapping[str, Kind]] = {"_scaler": Record((Standardiser,)), "_varying": Array("varying", np.int64)}
 
     @abstractmethod
     def _fit_rows(self, rows: Rows, holes: Holes, seed: int) -> Rows: ...
@@ -61,6 +65,12 @@ class StandardisedImputer(BaseImputer):
                     rows = self._complete_rows(rows, holes)
             parts.append(self._restore(rows, missing[chunk]))
         return np.concatenate(parts)
+
+    def _restore_state(self, state: dict[str, Any], sizes: dict[str, int]) -> None:
+        super()._restore_state(state, sizes)
+        learned = type(self)._stored.keys() if len(self._varying) else set()
+        if not np.array_equal(self._varying, np.flatnonzero(self._scaler.spread > 0)) or not learned <= vars(self).keys():
+            raise StoredFileError("columns that vary must have a spread, and a method that fills them; save the imputer again")
 
     def _standardise(self, values: NDArray[np.floating], missing: NDArray[np.bool_]) -> tuple[Rows, Holes]:
         holes = missing[:, self._varying]

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Mapping
+from typing import Any, ClassVar
 
 import numpy as np
 
 from .._checks import check_count, check_real
-from ..gaussian import fit_gaussian
+from .._stored import Array, IfThere, Kind, Scalar, Whole
+from ..gaussian import GaussianModel, fit_gaussian
 from ._standardised import Holes, Rows, StandardisedImputer
 
 
@@ -46,6 +48,13 @@ class GaussianEMImputer(StandardisedImputer):
     np.True_
     """
 
+    _stored: ClassVar[Mapping[str, Kind]] = {
+        "mean_": IfThere(Array("varying", np.float64)),
+        "covariance_": IfThere(Array("varying varying", np.float64)),
+        "n_iter_": IfThere(Whole()),
+        "converged_": IfThere(Scalar(bool)),
+    }
+
     def __init__(
         self,
         *,
@@ -77,10 +86,10 @@ class GaussianEMImputer(StandardisedImputer):
         check_real("tol", self.tol, at_least=0)
 
     def _fit_rows(self, rows: Rows, holes: Holes, seed: int) -> Rows:  # noqa: ARG002
-        self._model = fit_gaussian(rows, holes, prior_rows=self.prior_rows, tolerance=self.tol, max_iterations=self.max_iter)
-        self.mean_, self.covariance_ = self._model.mean, self._model.covariance
-        self.n_iter_, self.converged_ = self._model.n_iterations, self._model.converged
-        return self._model.fill(rows, holes)
+        model = fit_gaussian(rows, holes, prior_rows=self.prior_rows, tolerance=self.tol, max_iterations=self.max_iter)
+        self.mean_, self.covariance_ = model.mean, model.covariance
+        self.n_iter_, self.converged_ = model.n_iterations, model.converged
+        return model.fill(rows, holes)
 
     def _complete_rows(self, rows: Rows, holes: Holes) -> Rows:
-        return self._model.fill(rows, holes)
+        return GaussianModel(self.mean_, self.covariance_, self.n_iter_, self.converged_).fill(rows, holes)

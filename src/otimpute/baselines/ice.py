@@ -2,13 +2,51 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, ClassVar
 
 import numpy as np
+from numpy.typing import NDArray
 
 from .._checks import check_count, check_real
 from .._random import generator
+from .._stored import Array, IfThere, Kind, Record, Whole, stored
 from ._standardised import Holes, Rows, StandardisedImputer
+
+
+@stored(groups="varying", start="varying", column=Array("S", index_of="varying"), coefficients="S varying", intercept="S")
+@dataclass(frozen=True)
+class _Chain:
+    """Linear predictions of one column after the other, from all columns but those of its own group."""
+
+    groups: NDArray[np.int64]  # [d]
+    start: NDArray[np.float64]  # [d]
+    column: NDArray[np.int64]  # [S]: which one a step predicts
+    coefficients: NDArray[np.float64]  # [S, d], 0 for the columns not used
+    intercept: NDArray[np.float64]  # [S]
+
+    @classmethod
+    def of(cls, groups: NDArray[np.int64], fitted: Any) -> _Chain:
+        """From a fitted imputer of scikit-learn's."""
+        steps = fitted.imputation_sequence_
+        coefficients = np.zeros((len(steps), len(groups)))
+        for step, place in zip(steps, coefficients, strict=True):
+            place[step.neighbor_feat_idx] = step.estimator.coef_
+        column = np.array([step.feat_idx for step in steps], dtype=np.int64)
+        intercept = np.array([step.estimator.intercept_ for step in steps], dtype=np.float64)
+        return cls(groups, fitted.initial_imputer_.statistics_, column, coefficients, intercept)
+
+    def complete(self, rows: Rows, holes: Holes) -> Rows:
+        """Follow the chain, to the bit as scikit-learn does."""
+        completed = np.where(holes, self.start, rows)
+        for column, coefficients, intercept in zip(self.column, self.coefficients, self.intercept, strict=True):
+            where = holes[:, column]
+            if where.any():
+                inputs = self.groups != self.groups[column]
+                # Products of a matrix in another layout would round otherwise: first columns, then rows, as scikit-learn.
+                completed[where, column] = completed[:, inputs][where] @ coefficients[inputs] + intercept
+        return completed
 
 
 class ICEImputer(StandardisedImputer):
@@ -43,6 +81,8 @@ class ICEImputer(StandardisedImputer):
     np.float64(8.0)
     """
 
+    _stored: ClassVar[Mapping[str, Kind]] = {"n_iter_": IfThere(Whole(at_least=1)), "_chain": IfThere(Record((_Chain,)))}
+
     def __init__(
         self,
         *,
@@ -71,16 +111,27 @@ class ICEImputer(StandardisedImputer):
         check_real("tol", self.tol, at_least=0)
 
     def _fit_rows(self, rows: Rows, holes: Holes, seed: int) -> Rows:
-        from sklearn.experimental import enable_iterative_imputer  # noqa: F401
-        from sklearn.impute import IterativeImputer
-
+        groups = self._groups[self._varying]
         draw = int(generator(seed, "ice").integers(2**31))
-        self._chain = IterativeImputer(max_iter=self.max_iter, tol=self.tol, random_state=draw)
-        completed = np.asarray(self._chain.fit_transform(np.where(holes, np.nan, rows)))
-        self.n_iter_ = max(int(self._chain.n_iter_), 1)
+        chain = _without_siblings(groups, max_iter=self.max_iter, tol=self.tol, random_state=draw)
+        completed = np.asarray(chain.fit_transform(np.where(holes, np.nan, rows)))
+        self.n_iter_ = max(int(chain.n_iter_), 1)
+        self._chain = _Chain.of(groups, chain)
         return completed
 
     def _complete_rows(self, rows: Rows, holes: Holes) -> Rows:
-        # scikit-learn skips the chain when no row of the batch has any value: a row's result would depend on its company.
-        with_a_complete_row = np.vstack([np.zeros(rows.shape[1]), np.where(holes, np.nan, rows)])
-        return np.asarray(self._chain.transform(with_a_complete_row))[1:]
+        return self._chain.complete(rows, holes)
+
+
+def _without_siblings(groups: NDArray[np.int64], *, max_iter: int, tol: float, random_state: int) -> Any:
+    """scikit-learn's imputer, except that no column is predicted from others of its group, which are missing with it."""
+    from sklearn.experimental import enable_iterative_imputer  # noqa: F401
+    from sklearn.impute import IterativeImputer
+
+    class WithoutSiblings(IterativeImputer):  # type: ignore[misc]
+        def _get_neighbor_feat_idx(self, n_features: int, feat_idx: int, abs_corr_mat: Any) -> NDArray[np.int64]:  # noqa: ARG002
+            return np.flatnonzero(groups != groups[feat_idx])
+
+    # A single group is left at its means: there is nothing to predict it from.
+    rounds = max_iter if len(np.unique(groups)) > 1 else 0
+    return WithoutSiblings(max_iter=rounds, tol=tol, random_state=random_state)

@@ -2,12 +2,39 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, ClassVar
 
 import numpy as np
+from numpy.typing import NDArray
 
 from .._checks import check_choice, check_count
+from .._stored import Array, IfThere, Kind, Record, Whole, stored
 from ._standardised import Holes, Rows, StandardisedImputer
+
+
+@stored(rows=Array("R varying", nan=True), n_neighbors=Whole(at_least=1))
+@dataclass(frozen=True)
+class _Neighbours:
+    """The training rows and how to use them."""
+
+    rows: NDArray[np.float64]  # [R, d], NaN in the holes
+    n_neighbors: int
+    weights: str
+
+    def __post_init__(self) -> None:
+        if np.isnan(self.rows).all(axis=0).any():
+            raise ValueError("a column has no value in any row")
+        check_choice("weights", self.weights, ["uniform", "distance"])
+
+    @cached_property
+    def method(self) -> Any:
+        """scikit-learn's imputer, which keeps the rows and needs no other training."""
+        from sklearn.impute import KNNImputer as ScikitLearnKNN
+
+        return ScikitLearnKNN(n_neighbors=self.n_neighbors, weights=self.weights, copy=False).fit(self.rows)
 
 
 class KNNImputer(StandardisedImputer):
@@ -33,6 +60,8 @@ class KNNImputer(StandardisedImputer):
     >>> KNNImputer(n_neighbors=2).fit_transform(X)[3, 1].round(6)
     np.float64(11.0)
     """
+
+    _stored: ClassVar[Mapping[str, Kind]] = {"_neighbours": IfThere(Record((_Neighbours,)))}
 
     def __init__(
         self,
@@ -62,11 +91,8 @@ class KNNImputer(StandardisedImputer):
         check_choice("weights", self.weights, ["uniform", "distance"])
 
     def _fit_rows(self, rows: Rows, holes: Holes, seed: int) -> Rows:  # noqa: ARG002
-        from sklearn.impute import KNNImputer as ScikitLearnKNN
-
-        self._knn = ScikitLearnKNN(n_neighbors=self.n_neighbors, weights=self.weights)
-        self._knn.fit(np.where(holes, np.nan, rows))
+        self._neighbours = _Neighbours(np.where(holes, np.nan, rows), self.n_neighbors, self.weights)
         return self._complete_rows(rows, holes)
 
     def _complete_rows(self, rows: Rows, holes: Holes) -> Rows:
-        return np.asarray(self._knn.transform(np.where(holes, np.nan, rows)))
+        return np.asarray(self._neighbours.method.transform(np.where(holes, np.nan, rows)))

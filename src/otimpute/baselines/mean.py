@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Mapping
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
+from .._stored import Array, Kind
 from ..estimator import BaseImputer
 
 
@@ -31,6 +33,8 @@ class MeanImputer(BaseImputer):
     >>> MeanImputer().fit_transform([[1.0, 2.0], [3.0, np.nan]]).tolist()
     [[1.0, 2.0], [3.0, 2.0]]
     """
+
+    _stored: ClassVar[Mapping[str, Kind]] = {"means_": Array("columns", np.float64)}
 
     def __init__(
         self,

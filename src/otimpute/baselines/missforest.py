@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Mapping
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from .._checks import check_count
 from .._random import generator
+from .._stored import IfThere, Kind, ListOf, Record, Scalar, Whole
+from ._forest import Forest
 from ._standardised import Holes, Rows, StandardisedImputer
+
+_MOST_ROUNDS = 1_000_000  # nobody waits longer, and a file that asks for more is not ours
 
 
 class MissForestImputer(StandardisedImputer):
@@ -54,6 +59,12 @@ class MissForestImputer(StandardisedImputer):
     True
     """
 
+    _stored: ClassVar[Mapping[str, Kind]] = {
+        "n_iter_": IfThere(Whole(at_most=_MOST_ROUNDS)),
+        "converged_": IfThere(Scalar(bool)),
+        "_forests": IfThere(ListOf(Record((Forest,)))),
+    }
+
     def __init__(
         self,
         *,
@@ -90,30 +101,41 @@ class MissForestImputer(StandardisedImputer):
 
     def _fit_rows(self, rows: Rows, holes: Holes, seed: int) -> Rows:
         seeds = generator(seed, "forests")
-        by_holes = np.argsort(holes.sum(axis=0), kind="stable")
-        self._order = by_holes if rows.shape[1] > 1 else by_holes[:0]  # a forest needs another column to look at
-        self._forests: dict[int, Any] = {}
-        incomplete = [k for k in self._order if holes[:, k].any()]
+        targets = self._targets(holes)
+        incomplete = [columns for columns in targets if holes[:, columns[0]].any()]
         self.n_iter_, self.converged_ = self.max_iter, not incomplete
         current, moved_before = rows, np.inf
+        found: dict[int, Forest] = {}
         for round_number in range(1, self.max_iter + 1 if incomplete else 1):
-            forests: dict[int, Any] = {}
+            forests = {}
             update = current.copy()
-            for k in incomplete:
-                forests[k] = self._fit_forest(update, k, ~holes[:, k], seeds)
-                update[holes[:, k], k] = forests[k].predict(np.delete(update[holes[:, k]], k, axis=1))
+            for columns in incomplete:
+                where = holes[:, columns[0]]
+                forest = forests[columns[0]] = self._fit_forest(update, columns, ~where, seeds)
+                update[np.ix_(where, columns)] = forest.predict(update[where])
             moved = float(((update - current) ** 2).sum() / (update**2).sum())
             if moved >= moved_before:
                 self.converged_ = True
                 break
             current, moved_before = update, moved
-            self._forests, self.n_iter_ = forests, round_number
-        for k in self._order:
-            if k not in self._forests:
-                self._forests[k] = self._fit_forest(current, k, np.ones(len(rows), dtype=bool), seeds)
+            found, self.n_iter_ = forests, round_number
+        everywhere = np.ones(len(rows), dtype=bool)
+        self._forests = [
+            found[columns[0]] if columns[0] in found else self._fit_forest(current, columns, everywhere, seeds)
+            for columns in targets
+        ]
         return current
 
-    def _fit_forest(self, rows: Rows, k: int, observed: NDArray[np.bool_], seeds: np.random.Generator) -> Any:
+    def _targets(self, holes: Holes) -> list[NDArray[np.int64]]:
+        """The columns predicted together, those of one category, in the order of the rounds; none without other columns."""
+        groups = self._groups[self._varying]
+        targets = [np.flatnonzero(groups == group) for group in dict.fromkeys(groups.tolist())]
+        by_holes = np.argsort([holes[:, columns[0]].sum() for columns in targets], kind="stable")
+        return [targets[place] for place in by_holes] if len(targets) > 1 else []
+
+    def _fit_forest(
+        self, rows: Rows, columns: NDArray[np.int64], observed: NDArray[np.bool_], seeds: np.random.Generator
+    ) -> Forest:
         from sklearn.ensemble import RandomForestRegressor
 
         forest = RandomForestRegressor(
@@ -123,14 +145,18 @@ class MissForestImputer(StandardisedImputer):
             n_jobs=self.n_jobs,
             random_state=int(seeds.integers(2**31)),
         )
-        forest.fit(np.delete(rows[observed], k, axis=1), rows[observed, k])
-        return forest.set_params(n_jobs=1)  # threads add the trees' predictions up in any order: last bits would differ
+        inputs = np.setdiff1d(np.arange(rows.shape[1]), columns)
+        known = rows[observed]
+        forest.fit(known[:, inputs], known[:, columns] if len(columns) > 1 else known[:, columns[0]])
+        return Forest.of(forest, columns, inputs)
 
     def _complete_rows(self, rows: Rows, holes: Holes) -> Rows:
         completed = rows.copy()
         for _ in range(self.n_iter_):
-            for k in self._order:
-                if holes[:, k].any():
-                    others = np.delete(completed[holes[:, k]], k, axis=1)
-                    completed[holes[:, k], k] = self._forests[k].predict(others)
+            before = completed.copy()
+            for forest in self._forests:
+                where = holes[:, forest.columns[0]]
+                completed[np.ix_(where, forest.columns)] = forest.predict(completed[where])
+            if np.array_equal(completed, before):
+                break  # further rounds would change nothing either
         return completed

@@ -2,20 +2,55 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from .._checks import check_count, check_real
 from .._random import generator
+from .._stored import IfThere, Kind, Real, Record, Whole, stored
 from ..estimator import hide_cells, score_cells
 from ._standardised import Holes, Rows, StandardisedImputer
 
 # Of the largest singular value: where the grid of penalties ends. Below it the solution hardly depends on the penalty.
 _SMALLEST_SHARE = 1e-3
 _NUMBERS_AT_A_TIME = 2**22
+
+
+@stored(loadings="varying K", penalty=Real(above=0))
+@dataclass(frozen=True)
+class _Factors:
+    """The completed table as scores times loadings; the scores of a row follow from its observed entries alone."""
+
+    loadings: NDArray[np.float64]  # [d, rank], right singular vectors times roots of the shrunk singular values
+    penalty: float
+
+    def __post_init__(self) -> None:
+        if self.loadings.shape[1] > self.loadings.shape[0]:
+            raise ValueError("the rank exceeds the number of columns")
+
+    @classmethod
+    def of(cls, completed: Rows, penalty: float) -> _Factors:
+        _, singular, right = np.linalg.svd(completed, full_matrices=False)
+        kept = np.maximum(singular - penalty, 0)
+        return cls(np.ascontiguousarray((right.T * np.sqrt(kept))[:, kept > 0]), penalty)
+
+    def complete(self, rows: Rows, holes: Holes) -> Rows:
+        d, rank = self.loadings.shape
+        completed = rows.copy()
+        if rank == 0:
+            return completed
+        products = (self.loadings[:, :, None] * self.loadings[:, None, :]).reshape(d, rank * rank)
+        at_a_time = max(1, _NUMBERS_AT_A_TIME // rank**2)
+        for begin in range(0, len(rows), at_a_time):
+            chunk = slice(begin, begin + at_a_time)
+            gram = ((~holes[chunk]) @ products).reshape(-1, rank, rank) + self.penalty * np.eye(rank)
+            scores = np.linalg.solve(gram, (rows[chunk] @ self.loadings)[:, :, None])[:, :, 0]  # holes hold 0
+            completed[chunk][holes[chunk]] = (scores @ self.loadings.T)[holes[chunk]]
+        return completed
 
 
 class SoftImputer(StandardisedImputer):
@@ -61,6 +96,13 @@ class SoftImputer(StandardisedImputer):
     >>> bool(np.abs(X_imputed - X)[np.isnan(X_incomplete)].mean() < 0.2)
     True
     """
+
+    _stored: ClassVar[Mapping[str, Kind]] = {
+        "penalty_": IfThere(Real(above=0)),
+        "rank_": IfThere(Whole()),
+        "n_iter_": IfThere(Whole()),
+        "_factors": IfThere(Record((_Factors,))),
+    }
 
     def __init__(
         self,
@@ -123,34 +165,6 @@ class SoftImputer(StandardisedImputer):
 
     def _complete_rows(self, rows: Rows, holes: Holes) -> Rows:
         return self._factors.complete(rows, holes)
-
-
-@dataclass(frozen=True)
-class _Factors:
-    """The completed table as scores times loadings; the scores of a row follow from its observed entries alone."""
-
-    loadings: NDArray[np.float64]  # [d, rank], right singular vectors times roots of the shrunk singular values
-    penalty: float
-
-    @classmethod
-    def of(cls, completed: Rows, penalty: float) -> _Factors:
-        _, singular, right = np.linalg.svd(completed, full_matrices=False)
-        kept = np.maximum(singular - penalty, 0)
-        return cls((right.T * np.sqrt(kept))[:, kept > 0], penalty)
-
-    def complete(self, rows: Rows, holes: Holes) -> Rows:
-        d, rank = self.loadings.shape
-        completed = rows.copy()
-        if rank == 0:
-            return completed
-        products = (self.loadings[:, :, None] * self.loadings[:, None, :]).reshape(d, rank * rank)
-        at_a_time = max(1, _NUMBERS_AT_A_TIME // rank**2)
-        for begin in range(0, len(rows), at_a_time):
-            chunk = slice(begin, begin + at_a_time)
-            gram = ((~holes[chunk]) @ products).reshape(-1, rank, rank) + self.penalty * np.eye(rank)
-            scores = np.linalg.solve(gram, (rows[chunk] @ self.loadings)[:, :, None])[:, :, 0]  # holes hold 0
-            completed[chunk][holes[chunk]] = (scores @ self.loadings.T)[holes[chunk]]
-        return completed
 
 
 def _follow(rows: Rows, holes: Holes, path: Any, max_iter: int, tol: float) -> list[tuple[Rows, int]]:

@@ -2,6 +2,16 @@
 
 from .base import BaseImputer
 from .hidden_cells import hide_cells, score_cells
+from .model_file import read_model
 from .progress import Callback, FitProgress, check_callbacks, progress_bar
 
-__all__ = ["BaseImputer", "Callback", "FitProgress", "check_callbacks", "hide_cells", "progress_bar", "score_cells"]
+__all__ = [
+    "BaseImputer",
+    "Callback",
+    "FitProgress",
+    "check_callbacks",
+    "hide_cells",
+    "progress_bar",
+    "read_model",
+    "score_cells",
+]

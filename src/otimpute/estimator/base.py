@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Mapping
 from numbers import Real
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import narwhals as nw
 import numpy as np
@@ -14,14 +15,16 @@ from sklearn.utils._set_output import _get_output_config
 from sklearn.utils.validation import _check_feature_names_in, check_is_fitted, validate_data
 
 from .._checks import check_choice, check_count, check_flag
+from .._stored import Array, IfThere, Kind, Labels, Record, Whole
 from .._warn import warn_user
-from ..exceptions import EmptyColumnWarning, OtimputeWarning
+from ..exceptions import EmptyColumnWarning, OtimputeWarning, StoredFileError
 from ..table import Encoding, Table, as_frame
+from .model_file import Storable
 
 Cells = NDArray[np.float64]
 
 
-class BaseImputer(TransformerMixin, BaseEstimator, ABC):  # type: ignore[misc]
+class BaseImputer(Storable, TransformerMixin, BaseEstimator, ABC):  # type: ignore[misc]
     """Base of imputers. A subclass stores its parameters in ``__init__`` and fills holes in two methods.
 
     `_fit_cells` learns from a table and returns its imputed entries; `_impute_cells` imputes other rows without refitting.
@@ -40,6 +43,17 @@ class BaseImputer(TransformerMixin, BaseEstimator, ABC):  # type: ignore[misc]
     # whether it comes in units of its own and must not be standardised.
     _groups: NDArray[np.int64]
     _scaled: NDArray[np.bool_]
+
+    _stored: ClassVar[Mapping[str, Kind]] = {
+        "n_features_in_": Whole(at_least=1, size="table"),
+        "feature_names_in_": IfThere(Labels("table")),
+        "indicator_columns_": Array("I", np.int64, index_of="table"),
+        "_encoding": Record((Encoding,)),
+        "_empty": Array("coordinates", np.bool_),
+        "_kept": Array("table", np.bool_),
+        "_groups": Array("columns", np.int64, index_of="table"),
+        "_scaled": Array("columns", np.bool_),
+    }
 
     @abstractmethod
     def _fit_cells(self, values: NDArray[np.floating], missing: NDArray[np.bool_]) -> Cells: ...
@@ -106,6 +120,17 @@ class BaseImputer(TransformerMixin, BaseEstimator, ABC):  # type: ignore[misc]
 
     def __sklearn_is_fitted__(self) -> bool:
         return getattr(self, "_is_fitted", False)
+
+    def _restore_state(self, state: dict[str, Any], sizes: dict[str, int]) -> None:
+        super()._restore_state(state, sizes)
+        encoding, empty = self._encoding, self._empty
+        if (len(encoding.codes), len(encoding.groups)) != (self.n_features_in_, len(empty)):
+            raise StoredFileError("state._encoding has other columns than the table; save the imputer again")
+        if not (
+            np.array_equal(self._groups, encoding.groups[~empty]) and np.array_equal(self._scaled, encoding.scaled[~empty])
+        ):
+            raise StoredFileError("state._groups and state._encoding name different columns; save the imputer again")
+        self._is_fitted = True
 
     def _warn_of_empty_columns(self, without_value: NDArray[np.bool_]) -> None:
         if not without_value.any():

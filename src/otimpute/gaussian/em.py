@@ -15,11 +15,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .._compile import compiled
+from .._stored import stored
 
 _SMALLEST_VARIANCE = 1e-6
 _NOT_WANTED = np.empty((0, 0))
 
 
+@stored(mean="varying", covariance="varying varying")
 @dataclass(frozen=True)
 class GaussianModel:
     """A Gaussian fitted to an incomplete table, and how the fit ended."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import copy
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .._optional import require
+from ..exceptions import StoredFileError
 from ._batches import collect_rows, draw_pair, list_free_rows
 from ._cycles import column_gradients
 from ._nets import gather_inputs, write_predictions
@@ -67,6 +68,36 @@ def check_parameters(module: Any, what: str) -> list[Any]:
                 f"{parameter.device}; call .float() or .to('cpu')"
             )
     return parameters
+
+
+def weights_of(module: Any, what: str) -> dict[str, NDArray[Any]]:
+    """A module's state as arrays by name."""
+    weights = {}
+    for name, value in module.state_dict().items():
+        try:
+            weights[name] = value.numpy()
+        except (AttributeError, TypeError) as error:
+            raise TypeError(f"{name!r} in the state of {what} cannot be an array in a file: {error}") from error
+    return weights
+
+
+def take_weights(module: Any, weights: Mapping[str, NDArray[Any]], what: str) -> None:
+    """Put stored weights into a module of the same make."""
+    torch = torch_for("loading torch modules")
+    own, tensors = module.state_dict(), {name: torch.from_numpy(array) for name, array in weights.items()}
+    if own.keys() != tensors.keys():
+        raise StoredFileError(
+            f"{what} has the weights {', '.join(own) or 'none'}, but the file {', '.join(tensors) or 'none'}; "
+            "pass one made as for the fit"
+        )
+    for name, tensor in tensors.items():
+        expected, found = ((tuple(each.shape), each.dtype) for each in (own[name], tensor))
+        if expected != found:
+            raise StoredFileError(
+                f"{name!r} of {what} has shape {expected[0]} and type {expected[1]}, but in the file {found[0]} and "
+                f"{found[1]}; pass one made as for the fit"
+            )
+    module.load_state_dict(tensors)
 
 
 class Modes:
@@ -153,6 +184,17 @@ class ModuleModels:
                 gather_inputs(values, block, column, self.groups, inputs)
                 predictions[begin : begin + _BLOCK] = self(inputs, column).numpy()
         return predictions
+
+    def weights(self) -> list[dict[str, NDArray[Any]]]:
+        """The state of every module, to be stored."""
+        return [weights_of(module, self.what) for module in self.modules]
+
+    def take_weights(self, stored: Sequence[Mapping[str, NDArray[Any]]]) -> None:
+        """Put stored weights into modules just made."""
+        if len(stored) != self.n_columns:
+            raise StoredFileError(f"there are weights of {len(stored)} modules for {self.n_columns} columns")
+        for module, weights in zip(self.modules, stored, strict=True):
+            take_weights(module, weights, self.what)
 
     def state(self) -> Any:
         """A copy of all parameters."""

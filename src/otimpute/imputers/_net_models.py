@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from .._stored import Array, stored
 from ..gaussian import GaussianModel
 from ._nets import Nets, forward, gather_inputs, n_parameters
 
@@ -89,11 +91,23 @@ def linear_parameters(
     return parameters
 
 
+@stored(sizes=Array("L", at_least=0), parameters="varying P", groups=Array("varying", index_of="table"))
+@dataclass(frozen=True)
 class NetModels:
     """One built-in network per column."""
 
-    def __init__(self, sizes: NDArray[np.int64], parameters: NDArray[np.float32], groups: NDArray[np.int64]):
-        self.sizes, self.parameters, self.groups = sizes, parameters, groups
+    sizes: NDArray[np.int64]  # the same for all
+    parameters: NDArray[np.float32]  # [d, p]
+    groups: NDArray[np.int64]  # [d]: columns that must not predict each other share theirs
+
+    def __post_init__(self) -> None:
+        d, p = self.parameters.shape
+        sizes = [int(size) for size in self.sizes]
+        fits = len(sizes) > 1 and sizes[0] == max(d - 1, 0) and min(sizes[1:]) > 0 and sizes[-1] == 1
+        if not fits or sum((n_in + 1) * n_out for n_in, n_out in pairwise(sizes)) != p:
+            raise ValueError(
+                f"{p} parameters and layers of {sizes} units are no network of {max(d - 1, 0)} inputs and one output"
+            )
 
     def nets(self) -> Nets:
         """The networks with a fresh optimizer; training changes their parameters in place."""

@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .._compile import compiled, compiled_once
+from .._stored import stored
 from ._batches import collect_rows, column_gradient, draw_pair, list_free_rows
 
 _ADAM_FIRST = 0.9
@@ -31,6 +32,7 @@ class Nets(NamedTuple):
     groups: NDArray[np.int64]  # [d]: columns that must not predict each other share theirs
 
 
+@stored(free="0")
 class Target(NamedTuple):
     """The column whose network is being trained."""
 

@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .._compile import compiled
+from .._stored import Array, stored
 from ..gaussian.em import factor_block, fill_row
 from ..transport import epsilon_from_rule
 from ..transport.kernels._loops import exp
@@ -28,6 +29,7 @@ _TOLERANCE = 1e-3  # in standard deviations
 _CHUNK = 4096
 
 
+@stored(points="varying R", slope="varying R", offset="R", precision=Array("varying varying", or_empty=True))
 @dataclass(frozen=True)
 class Reference:
     """Completed training rows ``y`` and what the map needs of them.
@@ -39,6 +41,10 @@ class Reference:
     slope: NDArray[np.float32]  # [d, R]: Λ y / ε
     offset: NDArray[np.float32]  # [R]: (g − ½ yᵀΛy) / ε
     precision: NDArray[np.float64]  # [d, d]: Λ, or [0, 0] for the identity
+
+    def __post_init__(self) -> None:
+        if self.points.size == 0:
+            raise ValueError("a reference needs at least one row and one column")
 
     @classmethod
     def build(cls, points: NDArray[np.float64], metric: NDArray[np.float64], rng: np.random.Generator) -> Reference:

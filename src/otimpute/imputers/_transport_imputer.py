@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import time
 from abc import abstractmethod
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from .._checks import check_choice, check_count, check_flag, check_real
 from .._random import generator, seed_from
+from .._stored import Kind, Plain, Real, Record, Scalar, Whole
 from .._threads import single_blas_thread
 from .._warn import warn_user
 from ..estimator import BaseImputer, check_callbacks, hide_cells
@@ -79,6 +81,16 @@ class TransportImputer(BaseImputer):
     warm_start: bool = False
 
     _validates_by_default = False
+
+    _stored: ClassVar[Mapping[str, Kind]] = {
+        "_columns": Record((WorkingColumns,)),
+        "epsilon_": Real(above=0),
+        "metric_": Scalar(str),
+        "batch_size_": Whole(),
+        "stop_reason_": Scalar(str),
+        "converged_": Scalar(bool),
+        "history_": Plain(),
+    }
 
     @abstractmethod
     def _train(self, values: NDArray[np.floating], missing: NDArray[np.bool_], seed: int, deadline: float) -> Any:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from .._stored import Array, stored
 from ..table import Standardiser
 
 # Rows handled at a time where a temporary in float64 is needed: keeps memory near the size of the table itself.
@@ -23,6 +24,7 @@ def padded_width(n_columns: int) -> int:
     return -(-(n_columns + 1) // 8) * 8
 
 
+@stored(varying="varying", groups=Array("varying", index_of="table"), scaled="varying")
 @dataclass(frozen=True)
 class WorkingColumns:
     """How a table's columns map to those of its working copy, learned in training."""
@@ -31,6 +33,10 @@ class WorkingColumns:
     varying: NDArray[np.int64]  # columns with more than one distinct value
     groups: NDArray[np.int64]  # of the working copy's columns, the column of the user's table each belongs to
     scaled: NDArray[np.bool_]  # of the working copy's columns, those that came in units of their own
+
+    def __post_init__(self) -> None:
+        if not np.array_equal(self.varying, np.flatnonzero(self.scaler.spread > 0)):
+            raise ValueError("the columns that vary must be those with a spread")
 
     @classmethod
     def fit(

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import copy
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from .._checks import check_choice, check_count, check_flag, check_real
+from .._stored import Array, Kind, Maybe, NamedArrays, Record, Whole
 from .._threads import n_threads
 from .._warn import warn_user
 from ..estimator import check_callbacks, progress_bar, score_cells
@@ -21,7 +23,7 @@ from ._completer import Completer
 from ._descent import make_cells
 from ._initial_fill import fill_from_model
 from ._meta_steps import MetaSchedule, run_meta_steps
-from ._modules import torch_for, torch_session
+from ._modules import take_weights, torch_for, torch_session, weights_of
 from ._pair_threads import Batches, PairThreads
 from ._transport_imputer import Prepared, TransportImputer, warn_if_stopped
 from ._working_copy import WorkingColumns
@@ -156,6 +158,14 @@ class MetaSinkhornImputer(TransportImputer):
     True
     """
 
+    _stored: ClassVar[Mapping[str, Kind]] = {
+        "n_steps_": Whole(),
+        "best_step_": Whole(),
+        "weights": NamedArrays(),
+        "guess": Maybe(Record((GaussianModel,))),
+        "learned": Array("varying", np.bool_),
+    }
+    _given_at_load = "completer"
     _validates_by_default = True
     noise: float = 0.0  # a completer starts from the same guess in new rows, so there is no noise to add
 
@@ -320,6 +330,23 @@ class MetaSinkhornImputer(TransportImputer):
     def _complete(self, work: NDArray[np.float32], holes: NDArray[np.bool_]) -> None:
         self._first_guess(work, holes, self._fitted.guess)
         self._fitted.completer.fill(work, holes)
+
+    def _state(self) -> dict[str, Any]:
+        fitted = self._fitted
+        weights = weights_of(fitted.completer.module, "completer")
+        return {**super()._state(), "weights": weights, "guess": fitted.guess, "learned": fitted.learned}
+
+    def _restore_state(self, state: dict[str, Any], sizes: dict[str, int]) -> None:
+        weights, guess, learned = state.pop("weights"), state.pop("guess"), state.pop("learned")
+        super()._restore_state(state, sizes)
+        torch = torch_for("MetaSinkhornImputer")
+        with torch_session(0):
+            if callable(self.completer) and not isinstance(self.completer, torch.nn.Module):
+                self.completer = self.completer()
+            completer = self._make_completer()
+        take_weights(completer.module, weights, "completer")
+        self.completer_ = completer.module
+        self._fitted = _Fitted(self.completer, self._empty, self._columns, completer, guess, learned)
 
     @staticmethod
     @cache

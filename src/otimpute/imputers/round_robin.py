@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
 from typing import Any, ClassVar, Self
@@ -12,10 +13,11 @@ from numpy.typing import NDArray
 
 from .._checks import check_choice, check_count, check_flag, check_real
 from .._random import generator
+from .._stored import Kind, ListOf, Maybe, NamedArrays, Record, Whole
 from .._threads import n_threads
 from .._warn import warn_user
 from ..estimator import check_callbacks, progress_bar
-from ..exceptions import OtimputeWarning
+from ..exceptions import OtimputeWarning, StoredFileError
 from ._batches import make_geometry
 from ._cycles import ColumnModels, ColumnOrder, CycleSchedule, NetTrainer, run_cycles, settle_rows, share_at_limits
 from ._descent import make_cells
@@ -195,6 +197,14 @@ class RoundRobinImputer(TransportImputer):
         "step_decay": 1.0,
         "tol": 1e-3,
     }
+    _stored: ClassVar[Mapping[str, Kind]] = {
+        "n_cycles_": Whole(),
+        "best_cycle_": Whole(),
+        "targets": ListOf(Record((Target,))),
+        "nets": Maybe(Record((NetModels,))),
+        "modules": Maybe(ListOf(NamedArrays())),
+    }
+    _given_at_load = "model"
 
     def __init__(
         self,
@@ -282,18 +292,7 @@ class RoundRobinImputer(TransportImputer):
 
     def _check_parameters(self) -> None:
         self._check_shared_parameters()
-        if hasattr(self.model, "state_dict") and not isinstance(self.model, type):
-            raise TypeError(
-                "model must make a module per column: pass a function such as lambda d_in: torch.nn.Linear(d_in, 1), "
-                f"got the module {self.model!r} itself"
-            )
-        if not callable(self.model):
-            if not isinstance(self.model, str):
-                raise TypeError(
-                    f'model must be "linear", "mlp" or a function that takes a number of inputs and returns a torch module, '
-                    f"got {self.model!r}"
-                )
-            check_choice("model", self.model, ["linear", "mlp"])
+        self._check_model()
         if self.max_cycles != "auto":
             check_count("max_cycles", self.max_cycles, advice='pass "auto" to let the start decide')
         if self.learning_rate != "auto":
@@ -306,6 +305,20 @@ class RoundRobinImputer(TransportImputer):
         check_real("l2", self.l2, at_least=0)
         check_flag("skip_complete", self.skip_complete)
         check_flag("warm_start", self.warm_start)
+
+    def _check_model(self) -> None:
+        if hasattr(self.model, "state_dict") and not isinstance(self.model, type):
+            raise TypeError(
+                "model must make a module per column: pass a function such as lambda d_in: torch.nn.Linear(d_in, 1), "
+                f"got the module {self.model!r} itself"
+            )
+        if not callable(self.model):
+            if not isinstance(self.model, str):
+                raise TypeError(
+                    f'model must be "linear", "mlp" or a function that takes a number of inputs and returns a torch module, '
+                    f"got {self.model!r}"
+                )
+            check_choice("model", self.model, ["linear", "mlp"])
 
     def _train(
         self, values: NDArray[np.floating], missing: NDArray[np.bool_], seed: int, deadline: float
@@ -435,6 +448,26 @@ class RoundRobinImputer(TransportImputer):
 
     def _complete(self, work: NDArray[np.float32], holes: NDArray[np.bool_]) -> None:
         settle_rows(work, holes, self._fitted.targets, self._fitted.models, _SETTLED, _MOST_SWEEPS)
+
+    def _state(self) -> dict[str, Any]:
+        models = self._fitted.models
+        nets, modules = (None, models.weights()) if isinstance(models, ModuleModels) else (models, None)
+        return {**super()._state(), "targets": self._fitted.targets, "nets": nets, "modules": modules}
+
+    def _restore_state(self, state: dict[str, Any], sizes: dict[str, int]) -> None:
+        targets, models, weights = state.pop("targets"), state.pop("nets"), state.pop("modules")
+        super()._restore_state(state, sizes)
+        self._check_model()
+        d, columns = len(self._columns), [target.column for target in targets]
+        if len(set(columns)) < len(columns) or not set(columns) <= set(range(d)):
+            raise StoredFileError(f"targets must be different ones of {d} columns, got {columns}; save the imputer again")
+        if (weights is not None, models is not None) != ((True, False) if callable(self.model) and d > 1 else (False, True)):
+            raise StoredFileError("there must be networks, or weights of your modules; save the imputer again")
+        if weights is not None:
+            with torch_session(0):
+                models = ModuleModels(self.model, self._columns.groups)
+            models.take_weights(weights)
+        self._fitted = _Fitted(self.model, self._empty, self._columns, models, targets)
 
     @staticmethod
     @cache

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from functools import cache
 from typing import Any, ClassVar, Self
 
@@ -10,8 +11,10 @@ from numpy.typing import NDArray
 
 from .._checks import check_count, check_real
 from .._random import generator
+from .._stored import Kind, Maybe, Record, Whole
 from .._threads import n_threads
 from ..estimator import check_callbacks, progress_bar, score_cells
+from ..exceptions import StoredFileError
 from ._batches import make_geometry
 from ._descent import Outcome, Schedule, descend, empty_history, make_cells
 from ._new_rows import Reference
@@ -151,6 +154,7 @@ class SinkhornImputer(TransportImputer):
         "scale": False,
         "tol": 0.0,
     }
+    _stored: ClassVar[Mapping[str, Kind]] = {"n_steps_": Whole(), "_reference": Maybe(Record((Reference,)))}
 
     def __init__(
         self,
@@ -296,6 +300,11 @@ class SinkhornImputer(TransportImputer):
         if len(work) > self.reference_size:
             rows = np.sort(generator(seed, "reference").choice(len(work), self.reference_size, replace=False))
         return Reference.build(work[rows, :d].astype(np.float64), self._metric, generator(seed, "reference"))
+
+    def _restore_state(self, state: dict[str, Any], sizes: dict[str, int]) -> None:
+        super()._restore_state(state, sizes)
+        if (self._reference is None) != (len(self._columns) == 0):
+            raise StoredFileError("there must be reference rows exactly where a column varies; save the imputer again")
 
     @staticmethod
     @cache

@@ -10,12 +10,13 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar, Protocol
+from typing import Any, ClassVar
 
 import narwhals as nw
 import numpy as np
 from numpy.typing import NDArray
 
+from .._stored import Real, stored
 from .native import (
     declared_labels,
     family_of,
@@ -39,33 +40,14 @@ _TICKS = [  # what imputed moments may be rounded to, in nanoseconds: the coarse
 _NANOSECONDS = {"D": 86_400 * 10**9, "s": 10**9, "ms": 10**6, "us": 10**3, "ns": 1}
 
 
-class ColumnCode(Protocol):
-    """A column of a table and its coordinates."""
-
-    family: ClassVar[str]
-
-    @property
-    def kind(self) -> str:
-        """What the column holds, for people."""
-
-    @property
-    def width(self) -> int:
-        """How many coordinates it has."""
-
-    @property
-    def is_scaled(self) -> bool:
-        """Whether the coordinates come in units of their own and must not be standardised."""
-
-    def read(self, column: nw.Series[Any], marker: Any) -> tuple[Values, Missing]:
-        """Coordinates ``[n, width]`` and where they are unknown ``[n]``."""
-
-    def write(self, column: nw.Series[Any], rows: NDArray[np.int64], points: Values, integers: str) -> nw.Series[Any]:
-        """The column with the values of ``points [len(rows), width]`` in its holes."""
-
-
+@stored(low=Real(finite=False), high=Real(finite=False))
 @dataclass(frozen=True)
 class NumberCode:
-    """Numbers, whole numbers, booleans; imputed ones obey bounds."""
+    """Numbers, whole numbers, booleans; imputed ones obey bounds.
+
+    All codes have a ``kind`` (for people), a ``width`` (how many coordinates), ``is_scaled`` (whether these come in units of
+    their own and must not be standardised) and a ``family`` (of columns they can read).
+    """
 
     kind: str  # "number", "integer", "boolean" or "empty"
     low: float = -math.inf
@@ -75,12 +57,17 @@ class NumberCode:
     is_scaled: ClassVar[bool] = False
     family: ClassVar[str] = "number"
 
+    def __post_init__(self) -> None:
+        if self.kind not in ("number", "integer", "boolean", "empty") or not self.low <= self.high:
+            raise ValueError(f"{self.kind!r} from {self.low} to {self.high} are no numbers")
+
     @property
     def is_free(self) -> bool:
         """Whether any value will do."""
         return not self.whole and self.low == -math.inf and self.high == math.inf
 
-    def read(self, column: nw.Series[Any], marker: Any) -> tuple[Values, Missing]:  # noqa: D102
+    def read(self, column: nw.Series[Any], marker: Any) -> tuple[Values, Missing]:
+        """Coordinates ``[n, width]`` of a column, and where they are unknown ``[n]``."""
         absent = column.is_null().to_numpy()
         if family_of(column) == "nothing":
             return np.full((len(column), 1), np.nan), absent
@@ -96,7 +83,8 @@ class NumberCode:
             own = values = np.array([math.nan if null else float(value) for value, null in pairs])
         return values[:, None], absent | np.isnan(values) | equal_to(own, marker)
 
-    def write(self, column: nw.Series[Any], rows: NDArray[np.int64], points: Values, integers: str) -> nw.Series[Any]:  # noqa: D102
+    def write(self, column: nw.Series[Any], rows: NDArray[np.int64], points: Values, integers: str) -> nw.Series[Any]:
+        """The column with the values of ``points [len(rows), width]`` in its holes."""
         if not is_number(column.dtype) and family_of(column) == "number":
             return write_objects(column, rows, self.obey(points[:, 0]))
         if not is_number(column.dtype):  # no value at all, so no type to keep either
@@ -114,6 +102,7 @@ class NumberCode:
         return np.clip(np.rint(values) if self.whole else values, self.low, self.high)
 
 
+@stored()
 @dataclass(frozen=True)
 class CategoryCode:
     """One of some categories, without order (corners of a simplex) or with it (positions in a row)."""
@@ -121,6 +110,11 @@ class CategoryCode:
     categories: tuple[Any, ...]  # what JSON can hold; the text of anything else
     ordered: bool
     family: ClassVar[str] = "label"
+
+    def __post_init__(self) -> None:
+        plain = all(isinstance(label, (str, bool, int, float)) for label in self.categories)
+        if not plain or not 0 < len(set(self.categories)) == len(self.categories):
+            raise ValueError("categories must be texts, numbers or truth values, at least one, and each once")
 
     @property
     def kind(self) -> str:  # noqa: D102
@@ -171,6 +165,7 @@ class CategoryCode:
         return write_labels(column, rows, labels)
 
 
+@stored()
 @dataclass(frozen=True)
 class MomentCode:
     """Dates, times, durations: how long after the first observed one, rounded as coarsely as all observed ones are."""
@@ -185,6 +180,11 @@ class MomentCode:
     width: ClassVar[int] = 1
     is_scaled: ClassVar[bool] = False
     family: ClassVar[str] = "moment"
+
+    def __post_init__(self) -> None:
+        known = self.moment in ("Date", "Datetime", "Duration", "Time") and self.unit in _NANOSECONDS
+        if not known or self.tick < 1 or self.low > self.high:
+            raise ValueError(f"{self.moment!r} in {self.unit!r}, a tick of {self.tick}, {self.low} to {self.high}")
 
     @classmethod
     def fit(cls, column: nw.Series[Any], moment: str, unit: str, low: int | None, high: int | None) -> MomentCode:
@@ -226,6 +226,7 @@ class MomentCode:
         return list(numbers.view(kind).astype(f"{kind[:2]}[{coarse}]").tolist())
 
 
+@stored()
 @dataclass(frozen=True)
 class IdleCode:
     """A column that is neither used nor filled."""
@@ -240,6 +241,9 @@ class IdleCode:
 
     def write(self, column: nw.Series[Any], rows: NDArray[np.int64], points: Values, integers: str) -> nw.Series[Any]:  # noqa: ARG002, D102
         return column
+
+
+ColumnCode = NumberCode | CategoryCode | MomentCode | IdleCode
 
 
 def simplex(n_corners: int) -> NDArray[np.float64]:

@@ -11,6 +11,7 @@ import narwhals as nw
 import numpy as np
 from numpy.typing import NDArray
 
+from .._stored import stored
 from .._warn import warn_user
 from ..exceptions import OtimputeWarning
 from .codes import CategoryCode, ColumnCode, IdleCode, MomentCode, NumberCode, equal_to, plain_label
@@ -41,11 +42,12 @@ class ColumnSummary:
     treatment: str
 
 
+@stored()
 @dataclass(frozen=True)
 class Encoding:
     """The code of every column, in order."""
 
-    names: tuple[Any, ...]
+    names: tuple[str, ...]
     codes: tuple[ColumnCode, ...]
 
     @classmethod
@@ -56,7 +58,7 @@ class Encoding:
             if wish.categories is not None or wish.ordered:
                 raise ValueError(f"column {name} of an array holds numbers, not categories; pass a data frame instead")
         codes = [_number_code(name, "number", wishes.get(name, NO_CONSTRAINT)) for name in range(n_columns)]
-        return cls(tuple(range(n_columns)), tuple(codes))
+        return cls(tuple(map(str, range(n_columns))), tuple(codes))
 
     @classmethod
     def of_frame(
@@ -68,7 +70,7 @@ class Encoding:
             _choose_code(column, wishes.get(column.name, NO_CONSTRAINT), max_categories, marker)
             for column in frame.iter_columns()
         ]
-        return cls(tuple(frame.columns), tuple(codes))
+        return cls(tuple(map(str, frame.columns)), tuple(codes))
 
     @property
     def widths(self) -> list[int]:
@@ -93,7 +95,7 @@ class Encoding:
     @property
     def kinds(self) -> dict[str, str]:
         """What each column holds, by name."""
-        return {str(name): code.kind for name, code in zip(self.names, self.codes, strict=True)}
+        return {name: code.kind for name, code in zip(self.names, self.codes, strict=True)}
 
     def read_array(self, array: NDArray[Any], marker: Any) -> Table:
         """A table from a two-dimensional numeric array; NaN is always missing."""

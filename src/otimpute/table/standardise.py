@@ -13,11 +13,14 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from .._stored import Array, Real, stored
+
 FARTHEST = 50.0
 _FARTHEST_OF_ALL = 1e30  # where outliers count too: what squares and single precision can hold
 _FEWEST_FOR_OUTLIERS = 10  # of fewer values none can be called an outlier
 
 
+@stored(exponent="columns", centre="columns", spread=Array("columns", at_least=0), limit=Real(above=0, finite=False))
 @dataclass(frozen=True)
 class Standardiser:
     """Per column: value = (z · spread + centre) · 2^exponent; ``spread`` 0 marks a column with one distinct value."""

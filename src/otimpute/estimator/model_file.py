@@ -1,0 +1,142 @@
+"""Fitted imputers in files that hold data only (docs/model-files.md)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from inspect import signature
+from pathlib import Path
+from typing import Any, ClassVar
+
+import numpy as np
+from sklearn.utils.validation import check_is_fitted
+
+from .. import __version__
+from .._archive import read_archive, write_archive
+from .._stored import Arrays, IfThere, Kind, Place, Plain
+from ..exceptions import StoredFileError
+
+_MODEL = "model file"
+_NEVER_STORED = {"callbacks", "checkpoint"}  # functions, and a place that belongs to one fit
+_GIVEN = {"given": "at load"}  # stands for a parameter that is code
+_PLAIN = Plain()
+
+
+class Storable:
+    """What lets an imputer be saved: a class declares the kinds of the attributes that a fit leaves."""
+
+    _stored: ClassVar[Mapping[str, Kind]] = {}  # of this class; those of its bases are added
+    _state_version: ClassVar[int] = 1  # to be raised when what is stored changes
+    _given_at_load: ClassVar[str] = ""  # the parameter that may be code, if there is one
+
+    def save(self, path: str | Path) -> None:
+        """Write the fitted imputer to a file, to be read by ``otimpute.load``; an existing file is replaced.
+
+        The file holds numbers and texts, no code. ``callbacks``, ``checkpoint``, a ``random_state`` that is a generator, and a
+        torch ``model`` or ``completer`` (except for its weights) are not stored: see docs/model-files.md.
+
+        Parameters
+        ----------
+        path : str or Path
+            Where to; ``.otimpute`` is a good ending.
+        """
+        check_is_fitted(self)
+        if not type(self).__module__.startswith("otimpute."):
+            raise TypeError(f"{type(self).__name__} is a class of your own, and model files hold otimpute's imputers only")
+        arrays: Arrays = {}
+        parameters = _pack_parameters(self, Place.root("parameters", arrays))
+        state, place = self._state(), Place.root("state", arrays)
+        tree = {name: kind.pack(state[name], place.at(name)) for name, kind in self._kinds().items() if name in state}
+        _unpack_state(type(self), tree, Place.root("state", dict(arrays)))  # what cannot be read is never written
+        document = {
+            "otimpute": __version__,
+            "imputer": type(self).__name__,
+            "version": self._state_version,
+            "parameters": parameters,
+            "state": tree,
+        }
+        write_archive(Path(path), _MODEL, document, arrays)
+
+    @classmethod
+    def _kinds(cls) -> dict[str, Kind]:
+        return {name: kind for base in reversed(cls.__mro__) for name, kind in vars(base).get("_stored", {}).items()}
+
+    def _state(self) -> dict[str, Any]:
+        """What is to be stored, by name: the declared attributes, unless a class knows better."""
+        return {name: getattr(self, name) for name in self._kinds() if hasattr(self, name)}
+
+    def _restore_state(self, state: dict[str, Any], sizes: dict[str, int]) -> None:  # noqa: ARG002
+        """Take over what was stored; a class raises StoredFileError where its parts do not go together."""
+        vars(self).update(state)
+
+
+def read_model(path: str | Path, classes: Mapping[str, type[Storable]], given: Mapping[str, Any]) -> Any:
+    """The imputer in a file, if it is of one of ``classes``; ``given`` are parameters that files do not hold, by name."""
+    path = Path(path)
+    document, arrays = read_archive(path, _MODEL)
+    try:
+        return _read(document, arrays, classes, given)
+    except StoredFileError as error:
+        raise StoredFileError(f"{path}: {error}") from error
+    except RecursionError as error:
+        raise StoredFileError(f"{path} is nested too deeply to be a model that otimpute wrote") from error
+
+
+def _read(document: Any, arrays: Arrays, classes: Mapping[str, type[Storable]], given: Mapping[str, Any]) -> Any:
+    fields = {"otimpute": str, "imputer": str, "version": int, "parameters": dict, "state": dict}
+    if not isinstance(document, dict) or any(type(document.get(name)) is not kind for name, kind in fields.items()):
+        raise StoredFileError(f"the document must have {', '.join(fields)}; save the imputer again")
+    writer, name, version = document["otimpute"], document["imputer"], document["version"]
+    origin = f"it holds a {name} written by otimpute {writer}"
+    if name not in classes:
+        raise StoredFileError(f"{origin}, which otimpute {__version__} does not know; upgrade otimpute to read it")
+    cls = classes[name]
+    if version != cls._state_version:
+        advice = "upgrade otimpute to read it" if version > cls._state_version else "fit and save it again"
+        raise StoredFileError(
+            f"{origin} in version {version}, and otimpute {__version__} reads version {cls._state_version}; {advice}"
+        )
+    unknown = sorted(document["parameters"].keys() - (signature(cls).parameters.keys() - _NEVER_STORED))
+    if unknown:
+        raise StoredFileError(f"{origin} with parameters that it has not got here, {unknown}; upgrade otimpute to read it")
+    imputer = cls(**_unpack_parameters(cls, document["parameters"], Place.root("parameters", arrays), given))
+    place = Place.root("state", arrays)
+    state = _unpack_state(cls, document["state"], place)
+    if arrays:
+        place.fail(f"does not use the arrays {', '.join(sorted(arrays)[:5])}")
+    imputer._restore_state(state, place.sizes)
+    return imputer
+
+
+def _pack_parameters(imputer: Any, place: Place) -> dict[str, Any]:
+    packed = {}
+    for name, value in imputer.get_params(deep=False).items():
+        if name in _NEVER_STORED or isinstance(value, (np.random.Generator, np.random.RandomState)):
+            continue
+        is_code = name == imputer._given_at_load and callable(value)
+        packed[name] = _GIVEN if is_code else _PLAIN.pack(value, place.at(name))
+    return packed
+
+
+def _unpack_parameters(cls: type[Storable], tree: Mapping[str, Any], place: Place, given: Mapping[str, Any]) -> dict[str, Any]:
+    code = {name for name, one in tree.items() if name == cls._given_at_load and one == _GIVEN}
+    for name in code:
+        if given.get(name) is None:
+            raise StoredFileError(
+                f"{cls.__name__} was fitted with a {name} of your own, whose weights only are in the file; "
+                f"pass what makes it: otimpute.load(path, {name}=...)"
+            )
+    for name, value in given.items():
+        if value is not None and name not in code:
+            raise ValueError(f"{cls.__name__} in this file was fitted without a {name} of your own; load it without {name}")
+    return {name: given[name] if name in code else _PLAIN.unpack(one, place.at(name)) for name, one in tree.items()}
+
+
+def _unpack_state(cls: type[Storable], tree: Mapping[str, Any], place: Place) -> dict[str, Any]:
+    kinds = cls._kinds()
+    required = {name for name, kind in kinds.items() if not isinstance(kind, IfThere)}
+    if not required <= tree.keys() <= kinds.keys():
+        place.fail(f"must have {', '.join(sorted(required))}")
+    state = {name: kinds[name].unpack(one, place.at(name)) for name, one in tree.items()}
+    for check in place.at_the_end:
+        check()
+    return state

@@ -1,0 +1,47 @@
+"""Read fitted imputers from files."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from .baselines import GaussianEMImputer, ICEImputer, KNNImputer, MeanImputer, MissForestImputer, SoftImputer
+from .estimator import BaseImputer, read_model
+from .imputers import MetaSinkhornImputer, RoundRobinImputer, SinkhornImputer
+
+# Only these can come out of a file, whatever it says.
+_CLASSES: dict[str, type[BaseImputer]] = {
+    cls.__name__: cls
+    for cls in (
+        GaussianEMImputer, ICEImputer, KNNImputer, MeanImputer, MetaSinkhornImputer, MissForestImputer, RoundRobinImputer,
+        SinkhornImputer, SoftImputer,
+    )
+}  # fmt: skip
+
+
+def load(path: str | Path, *, model: Any = None, completer: Any = None) -> Any:
+    """The fitted imputer that ``imputer.save(path)`` wrote; it imputes as before, to the bit.
+
+    Nothing in a file is run, and everything in it is checked: what is damaged, foreign, inconsistent or of a later version
+    raises `StoredFileError` (docs/model-files.md).
+
+    Parameters
+    ----------
+    path : str or Path
+        The file.
+    model : function, default=None
+        For a `RoundRobinImputer` fitted with a ``model`` of your own: that function. Files hold the weights only.
+    completer : torch module or function, default=None
+        For a `MetaSinkhornImputer` fitted with a ``completer`` of your own: one made alike, or a function that returns it.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> import numpy as np
+    >>> import otimpute
+    >>> path = Path(tempfile.mkdtemp()) / "table.otimpute"
+    >>> otimpute.baselines.MeanImputer().fit([[1.0, 2.0], [3.0, np.nan]]).save(path)
+    >>> otimpute.load(path).transform([[np.nan, np.nan]]).tolist()
+    [[2.0, 2.0]]
+    """
+    return read_model(path, _CLASSES, {"model": model, "completer": completer})
