@@ -10,7 +10,10 @@ import pytest
 README = Path(__file__).parents[2] / "README.md"
 
 
-def test_the_examples_run_and_print_what_they_say(capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_examples_run_and_print_what_they_say(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)  # one writes a file
     first, *others = re.findall(r"```python\n(.*?)```", README.read_text(encoding="utf-8"), re.DOTALL)
     scope: dict[str, object] = {}
     exec(compile(first, "README.md", "exec"), scope)
@@ -19,7 +22,10 @@ def test_the_examples_run_and_print_what_they_say(capsys: pytest.CaptureFixture[
     assert row.count("[") == 2
     for example in others:  # each goes on from the ones before
         exec(compile(example, "README.md", "exec"), scope)
-    scores = dict(line.split() for line in capsys.readouterr().out.splitlines())
+    printed = capsys.readouterr().out.splitlines()
+    people, scores = printed[:-4], dict(line.split() for line in printed[-4:])
+    assert "NaN" not in "".join(people)
+    assert "NaT" not in "".join(people)
     assert list(scores) == ["SinkhornImputer", "ICEImputer", "KNNImputer", "MissForestImputer"]
     assert all(0.5 < float(score) < 1.2 for score in scores.values())
 
@@ -51,10 +57,22 @@ def test_the_examples_of_the_guide_to_model_files_run(capsys: pytest.CaptureFixt
     assert capsys.readouterr().out.split() == ["True", "True"]
 
 
+def test_the_examples_of_the_guide_to_mixed_tables_run(capsys: pytest.CaptureFixture[str]) -> None:
+    page = (README.parent / "docs/mixed-tables.md").read_text(encoding="utf-8")
+    exec(compile("\n".join(re.findall(r"```python\n(.*?)```", page, re.DOTALL)), "mixed-tables.md", "exec"), {})
+    printed = capsys.readouterr().out
+    assert "null" not in printed
+    assert "'heating': 'category', 'built': 'date/time', 'balcony': 'boolean'" in printed
+
+
 @pytest.mark.parametrize(
     "page",
     [
         "README.md",
+        "docs/command-line.md",
+        "docs/mixed-tables.md",
+        "docs/checkpoints.md",
+        "docs/studies/mixed.md",
         "docs/benchmark.md",
         "docs/models.md",
         "docs/model-files.md",
