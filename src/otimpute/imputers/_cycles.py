@@ -193,6 +193,7 @@ def run_cycles(
         write_columns(values, trainees, found["columns"])
         for part, part_state in zip(parts, found["parts"], strict=True):
             part.restore(part_state)
+    del found  # as large as the state itself
 
     def state() -> dict[str, Any]:
         trainee = trainees[order.current[at.visited]]

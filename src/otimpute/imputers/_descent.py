@@ -219,6 +219,7 @@ def descend(
         step, begun = before["step"], begun - before["seconds"]
         _restore_cells(cells, before["cells"])
         windows.restore(before["windows"])
+    del before  # as large as the state itself
 
     def state() -> dict[str, Any]:
         seconds = time.perf_counter() - begun

@@ -99,6 +99,7 @@ def run_meta_steps(
         completer.module.load_state_dict(found["module"])
         optimizer.load_state_dict(found["optimizer"])
         torch.set_rng_state(found["random"])
+    del found  # as large as the state itself
 
     def state() -> dict[str, Any]:
         return {

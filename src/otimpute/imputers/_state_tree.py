@@ -61,7 +61,8 @@ def unpack(document: Any, arrays: Mapping[str, NDArray[Any]]) -> Any:
             dtype = getattr(torch, kind, None)
             if not isinstance(dtype, torch.dtype):
                 raise StoredFileError(f"{kind!r} is no type of a torch tensor")
-            return torch.from_numpy(arrays[name]).view(dtype).reshape(shape)
+            content = torch.from_numpy(arrays[name])
+            return (content.view(dtype) if len(content) else torch.empty(0, dtype=dtype)).reshape(shape)
         case None | bool() | int() | float() | str():
             return document
     raise StoredFileError(f"a state cannot hold {document!r}")
