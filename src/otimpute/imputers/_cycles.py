@@ -115,7 +115,6 @@ class _Position:
     updated: int = 0  # updates in the present turn
     movement: float = 0.0  # largest change of a value in this cycle
     before: NDArray[np.float32] = field(default_factory=lambda: np.empty(0, np.float32))  # the column as its turn began
-    practice: NDArray[np.float32] = field(default_factory=lambda: np.empty(0, np.float32))  # predictions at its practice
 
 
 class BestCycle:
@@ -196,8 +195,6 @@ def run_cycles(
     del found  # as large as the state itself
 
     def state() -> dict[str, Any]:
-        trainee = trainees[order.current[at.visited]]
-        at.practice = values[trainee.practice, trainee.target.column]
         return {
             "at": vars(at),
             "seconds": time.perf_counter() - begun,
@@ -232,10 +229,8 @@ def run_cycles(
                 trainee = trainees[order.current[at.visited]]
                 column = trainee.target.column
                 practised = values[trainee.practice, column]
-                if at.updated == 0:
+                if at.updated == 0:  # and not a turn that a checkpoint was written in
                     at.before = values[trainee.rows, column]
-                else:  # a turn that a checkpoint was written in
-                    values[trainee.practice, column] = at.practice
                 try:
                     while at.updated < schedule.n_updates and reason == "max_cycles":
                         count = min(block, schedule.n_updates - at.updated)
