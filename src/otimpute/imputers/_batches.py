@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from .._compile import compiled, compiled_into_callers
+from .._compile import compiled
 from ..transport.kernels._loops import balance, balance_self, half_squared_norms
 from ._pairs import draw_rows
 
@@ -300,7 +300,7 @@ def column_gradient(cells, geometry, plan, work, column, both_sides, pair, out):
     _project_columns(work.plan, w, work.coordinate[0], -one, work.vectors[2], work.vectors[3], out.gradient[pair, 1, :, 0])
 
 
-@compiled_into_callers
+@compiled
 def _project_rows(plan, weights, coordinate, sign, gradient):  # type: ignore[no-untyped-def]
     """``gradient_i += sign · Σ_j K_ij w_j q_j / Σ_j K_ij w_j``."""
     for i in range(plan.shape[0]):
@@ -313,7 +313,7 @@ def _project_rows(plan, weights, coordinate, sign, gradient):  # type: ignore[no
         gradient[i] += sign * total / mass
 
 
-@compiled_into_callers
+@compiled
 def _project_columns(plan, weights, coordinate, sign, total, mass, gradient):  # type: ignore[no-untyped-def]
     """The same with the transposed plan; ``total`` and ``mass`` are buffers."""
     total[:] = 0

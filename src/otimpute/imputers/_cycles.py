@@ -24,6 +24,8 @@ from ._pair_threads import Batches
 from ._trainees import Trainee
 
 _MOST_HELD = 0.05  # share of predictions at their limits, where only far tails belong
+_MOST_SWEEPS = 30  # over the columns of a new row
+_SETTLED = 1e-3  # a new row whose values move by less, in standard deviations, is done
 _BLOCK_SECONDS = 0.1  # how long compiled code runs before Python may see Ctrl-C, a callback or the clock
 
 
@@ -195,6 +197,7 @@ def run_cycles(
     del found  # as large as the state itself
 
     def state() -> dict[str, Any]:
+        # Not what a model practises on: an update predicts whatever it draws.
         return {
             "at": vars(at),
             "seconds": time.perf_counter() - begun,
@@ -306,10 +309,9 @@ def settle_rows(
     missing: NDArray[np.bool_],
     targets: Sequence[Target],
     models: ColumnModels,
-    tolerance: float,
-    max_cycles: int,
+    max_cycles: int = _MOST_SWEEPS,
 ) -> None:
-    """Predict the ``missing`` entries in turn, each row until none of its own moves by more than ``tolerance``."""
+    """Predict the ``missing`` entries in turn, each row until none of its own moves any more."""
     active = missing.any(axis=1)
     for _ in range(max_cycles):
         moves = np.zeros(len(values), dtype=bool)
@@ -317,7 +319,7 @@ def settle_rows(
             rows = np.flatnonzero(missing[:, target.column] & active)
             before = values[rows, target.column]
             write_predictions(values, rows, target, finite_predictions(models, values, rows, target.column))
-            moves[rows] |= np.abs(values[rows, target.column] - before) > tolerance
+            moves[rows] |= np.abs(values[rows, target.column] - before) > _SETTLED
         active = moves
         if not active.any():
             return

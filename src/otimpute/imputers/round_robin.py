@@ -34,8 +34,6 @@ from ._working_copy import WorkingColumns
 # Cycles and step size by the start of the models (docs/studies/round-robin.md).
 _FROM_REGRESSIONS = 5, 1e-3
 _FROM_SCRATCH = 20, 1e-2
-_MOST_SWEEPS = 30  # over the columns of a new row
-_SETTLED = 1e-3  # a new row whose values move by less, in standard deviations, is done
 
 
 class RoundRobinImputer(TransportImputer):
@@ -314,7 +312,7 @@ class RoundRobinImputer(TransportImputer):
             else:
                 models = copy.deepcopy(before.models)  # a fit that fails must not spoil what the last one learned
                 work[:, :d][prepared.free] = 0
-                settle_rows(work, prepared.free, [t.target for t in trainees], models, _SETTLED, _MOST_SWEEPS)
+                settle_rows(work, prepared.free, [t.target for t in trainees], models)
             order = self._run(prepared, trainees, models, schedule, start_counts, checkpoint)
         targets = [trainees[place].target._replace(free=np.empty(0, dtype=bool)) for place in order]
         self._fitted = _Fitted(self.model, self._empty, self._columns, models, targets)
@@ -374,7 +372,7 @@ class RoundRobinImputer(TransportImputer):
             # What was hidden is known after all: the models see it when they predict the rest.
             work[:, :d][prepared.hidden] = prepared.truth
             targets = [trainees[place].target for place in order.current]
-            settle_rows(work, prepared.holes, targets, models, _SETTLED, 1)
+            settle_rows(work, prepared.holes, targets, models, max_cycles=1)
         self.n_cycles_ = outcome.n_cycles
         self.best_cycle_ = outcome.best_cycle
         self._note_outcome(outcome, f"{outcome.n_cycles} whole cycles")
@@ -394,7 +392,7 @@ class RoundRobinImputer(TransportImputer):
         return super()._impute_cells(values, missing)
 
     def _complete(self, work: NDArray[np.float32], holes: NDArray[np.bool_]) -> None:
-        settle_rows(work, holes, self._fitted.targets, self._fitted.models, _SETTLED, _MOST_SWEEPS)
+        settle_rows(work, holes, self._fitted.targets, self._fitted.models)
 
     @staticmethod
     @cache
