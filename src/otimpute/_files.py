@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -23,7 +24,7 @@ def appears_whole(path: Path) -> Iterator[Path]:
     'a,b'
     """
     path.parent.mkdir(parents=True, exist_ok=True)
-    part = path.with_name(f".{path.stem}-{uuid4().hex}{path.suffix}")  # its suffix tells savers of pictures the format
+    part = path.with_name(_part_name(path, uuid4().hex))
     try:
         yield part
         with part.open("rb+") as file:
@@ -31,3 +32,15 @@ def appears_whole(path: Path) -> Iterator[Path]:
         part.replace(path)
     finally:
         part.unlink(missing_ok=True)
+
+
+def remove_parts(path: Path) -> None:
+    """Remove what killed processes left behind of files that should have become ``path``."""
+    pattern = re.compile(re.escape(_part_name(path, "MARK")).replace("MARK", "[0-9a-f]{32}"))
+    for part in path.parent.iterdir():
+        if pattern.fullmatch(part.name):
+            part.unlink(missing_ok=True)
+
+
+def _part_name(path: Path, mark: str) -> str:
+    return f".{path.stem}-{mark}{path.suffix}"  # its suffix tells savers of pictures the format

@@ -16,7 +16,8 @@ from otimpute import RoundRobinImputer
 from otimpute.datasets import make_toy
 from otimpute.estimator import FitProgress
 from otimpute.exceptions import DivergedError, FitStoppedWarning, OtimputeWarning
-from otimpute.imputers._cycles import ColumnOrder, NetTrainer
+from otimpute.imputers._cycles import ColumnOrder
+from otimpute.imputers._net_models import NetTrainer
 from otimpute.metrics import energy_distance, mae, rmse
 
 DATA = Path(__file__).parents[3] / "shared" / "data" / "uci"

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from otimpute.imputers._batches import Geometry, Plan
+from otimpute.imputers._checkpoint import Checkpoint
 from otimpute.imputers._descent import Schedule, descend, make_cells
 from otimpute.imputers._pairs import draw_rows
 from otimpute.imputers._working_copy import padded_width
@@ -67,6 +68,7 @@ def compiled(values, missing, A, epsilon, n_steps, m, n_pairs, rate, seed, *, ta
         n_jobs=n_jobs,
         score=None,
         callbacks=[],
+        checkpoint=Checkpoint(None, {}, seed),
     )
 
 

@@ -8,35 +8,52 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
-from .._compile import load
+from .._warn import warn_user
 from ..estimator import Callback, FitProgress
-from ..exceptions import DivergedError
-from ._batches import column_gradient
+from ..exceptions import DivergedError, OtimputeWarning
+from ._checkpoint import Checkpoint
 from ._interrupt import one_interrupt
-from ._nets import Nets, Target, begin_update, finish_update, run_updates, write_predictions
+from ._nets import Target, write_predictions
 from ._pair_threads import Batches
 from ._trainees import Trainee
 
+_MOST_HELD = 0.05  # share of predictions at their limits, where only far tails belong
+_MOST_SWEEPS = 30  # over the columns of a new row
+_SETTLED = 1e-3  # a new row whose values move by less, in standard deviations, is done
 _BLOCK_SECONDS = 0.1  # how long compiled code runs before Python may see Ctrl-C, a callback or the clock
 
 
-class ColumnModels(Protocol):
-    """One model per column, whoever computes it."""
+class Part(Protocol):
+    """What a training consists of, and a checkpoint of it."""
+
+    def state(self) -> Any:
+        """All that training changes."""
+
+    def restore(self, state: Any) -> None:
+        """Return to a `state`."""
+
+
+class Trainer(Part, Protocol):
+    """Updates models; its state is that of its optimizer and of the batches."""
+
+    def update(self, trainee: Trainee, first: int, count: int, rate: float, l2: float) -> None:
+        """Update one model ``count`` times, with the batches of the steps from ``first`` on."""
+
+
+class ColumnModels(Part, Protocol):
+    """One model per column, whoever computes it; its state is a copy of all parameters."""
 
     def predict(self, values: NDArray[np.float32], rows: NDArray[np.int64], column: int) -> NDArray[np.float32]:
         """Predictions of one column for some rows of a working copy."""
 
-    def state(self) -> Any:
-        """A copy of all parameters."""
-
-    def restore(self, state: Any) -> None:
-        """Return to a `state`."""
+    def trainer(self, batches: Batches, trainees: Sequence[Trainee]) -> Trainer:
+        """What updates these models."""
 
 
 @dataclass(frozen=True)
@@ -81,49 +98,25 @@ class ColumnOrder:
             self.current = self._rng.permutation(len(self.current))
         return self.current
 
+    def state(self) -> tuple[Any, ...]:
+        """The present order, and what decides the next ones."""
+        return self.current, self._rng.bit_generator.state
 
-def column_gradients(batches: Batches, trainee: Trainee) -> None:
-    """Gradients of the pairs drawn last for this trainee."""
-    workspaces, found = batches.room(trainee.batch_size, 1)
-    cells, geometry, plan, target = batches.cells, batches.geometry, trainee.plan, trainee.target
-    batches.threads.each_pair(
-        lambda thread, pair: column_gradient(
-            cells, geometry, plan, workspaces[thread], target.column, target.both_sides, pair, found
-        )
-    )
+    def restore(self, state: tuple[Any, ...]) -> None:
+        """Return to a `state`."""
+        self.current, self._rng.bit_generator.state = state
 
 
-class NetTrainer:
-    """Update built-in networks: all in compiled code, and on one thread without Python in between."""
+@dataclass
+class _Position:
+    """How far a training has come."""
 
-    def __init__(self, nets: Nets, batches: Batches, trainees: Sequence[Trainee]):
-        self.nets, self.batches = nets, batches
-        n_pairs = batches.threads.n_pairs
-        most = max((min(len(t.rows) + len(t.practice), 2 * n_pairs * t.batch_size) for t in trainees), default=0)
-        self.listed = np.empty(most, np.int64)
-        self.buffer = np.empty((2, int(nets.sizes.sum()) * most), np.float32)
-        self.gradient = np.empty(nets.parameters.shape[1], np.float32)
-        for trainee in trainees[:1]:
-            cells, geometry, plan, target = batches.cells, batches.geometry, trainee.plan, trainee.target
-            workspaces, found = batches.room(trainee.batch_size, 1)
-            load(begin_update, cells, plan, found, target, nets, 0, self.listed, self.buffer)
-            load(column_gradient, cells, geometry, plan, workspaces[0], target.column, target.both_sides, 0, found)
-            load(finish_update, cells, found, target, nets, 0, self.buffer, self.gradient, 0.0, 0.0)
-
-    def update(self, trainee: Trainee, first: int, count: int, rate: float, l2: float) -> None:
-        """Update one model ``count`` times, with the batches of the steps from ``first`` on."""
-        cells, geometry, target = self.batches.cells, self.batches.geometry, trainee.target
-        workspaces, found = self.batches.room(trainee.batch_size, 1)
-        if len(workspaces) == 1:
-            run_updates(
-                cells, geometry, trainee.plan, workspaces[0], found, target, self.nets, first, count,
-                self.listed, self.buffer, self.gradient, rate, l2,
-            )  # fmt: skip
-            return
-        for step in range(first, first + count):
-            n_listed = begin_update(cells, trainee.plan, found, target, self.nets, step, self.listed, self.buffer)
-            column_gradients(self.batches, trainee)
-            finish_update(cells, found, target, self.nets, n_listed, self.buffer, self.gradient, rate, l2)
+    step: int = 0
+    cycle: int = 0  # whole ones
+    visited: int = 0  # columns whose turn in this cycle is over
+    updated: int = 0  # updates in the present turn
+    movement: float = 0.0  # largest change of a value in this cycle
+    before: NDArray[np.float32] = field(default_factory=lambda: np.empty(0, np.float32))  # the column as its turn began
 
 
 class BestCycle:
@@ -138,28 +131,45 @@ class BestCycle:
         """Keep the present state if its score is the best so far."""
         if score < self._score:
             self._score, self.cycle, self._step = score, cycle, step
-            self._kept = self._models.state(), [self._values[t.rows, t.target.column] for t in self._trainees]
+            self._kept = self._models.state(), read_columns(self._values, self._trainees)
 
-    def restore(self, step: int) -> None:
+    def bring_back(self, step: int) -> None:
         """Return to the best state, if there was one and any update since."""
         if self._kept is None or step == self._step:
             return
         self._models.restore(self._kept[0])
-        for trainee, column_values in zip(self._trainees, self._kept[1], strict=True):
-            self._values[trainee.rows, trainee.target.column] = column_values
+        write_columns(self._values, self._trainees, self._kept[1])
+
+    def state(self) -> tuple[Any, ...]:
+        """What is the best so far."""
+        return self._score, self.cycle, self._step, self._kept
+
+    def restore(self, state: tuple[Any, ...]) -> None:
+        """Take this for the best so far."""
+        self._score, self.cycle, self._step, self._kept = state
+
+
+def read_columns(values: NDArray[np.float32], trainees: Sequence[Trainee]) -> list[NDArray[np.float32]]:
+    """A copy of what models predicted into a table, column by column."""
+    return [values[trainee.rows, trainee.target.column] for trainee in trainees]
+
+
+def write_columns(values: NDArray[np.float32], trainees: Sequence[Trainee], columns: Sequence[NDArray[np.float32]]) -> None:
+    """Put back what was read."""
+    for trainee, column_values in zip(trainees, columns, strict=True):
+        values[trainee.rows, trainee.target.column] = column_values
 
 
 def run_cycles(
     trainees: Sequence[Trainee],
     order: ColumnOrder,
     models: ColumnModels,
-    update: Callable[[Trainee, int, int, float, float], None],
+    batches: Batches,
     schedule: CycleSchedule,
-    values: NDArray[np.float32],
-    evaluate: Callable[[], float],
     score: Callable[[], dict[str, float]] | None,
     start_counts: bool,
     callbacks: Sequence[Callback],
+    checkpoint: Checkpoint,
 ) -> CycleOutcome:
     """Train until the schedule, a score that no longer falls, the clock, a callback or Ctrl-C says stop.
 
@@ -169,75 +179,99 @@ def run_cycles(
     history: dict[str, list[float]] = {"cycle": [], "loss": [], "movement": []}
     if not trainees:
         return CycleOutcome(0, 0, "nothing to train", True, history)
+    values, trainer = batches.cells.values, models.trainer(batches, trainees)
     best = BestCycle(models, values, trainees)
+    parts: list[Part] = [order, models, trainer, best]
     total = schedule.max_cycles * schedule.n_updates * len(trainees)
     begun = time.perf_counter()
-    step, block = 0, 1
-    cycle, reason, converged = 0, "max_cycles", False
+    at, block = _Position(), 1
+    reason, converged = "max_cycles", False
     # Where nothing is missing, nothing can stand still: models only practise.
     stillness = 0.0 if any(len(trainee.rows) for trainee in trainees) else float("nan")
+    found = checkpoint.load()
+    if found is not None:
+        at, begun, history = _Position(**found["at"]), begun - found["seconds"], found["history"]
+        write_columns(values, trainees, found["columns"])
+        for part, part_state in zip(parts, found["parts"], strict=True):
+            part.restore(part_state)
+    del found  # as large as the state itself
+
+    def state() -> dict[str, Any]:
+        # Not what a model practises on: an update predicts whatever it draws.
+        return {
+            "at": vars(at),
+            "seconds": time.perf_counter() - begun,
+            "history": history,
+            "columns": read_columns(values, trainees),
+            "parts": [part.state() for part in parts],
+        }
 
     def record(movement: float) -> None:
-        history["cycle"].append(cycle)
-        history["loss"].append(evaluate())
+        history["cycle"].append(at.cycle)
+        history["loss"].append(batches.evaluate([(trainee.plan, trainee.batch_size) for trainee in trainees]))
         history["movement"].append(movement)
         scores = score() if score is not None else {}
         for name, value in scores.items():
             history.setdefault(f"validation_{name}", []).append(value)
-        if scores and (start_counts or cycle > 0):
-            best.offer(next(iter(scores.values())), cycle, step)
+        if scores and (start_counts or at.cycle > 0):
+            best.offer(next(iter(scores.values())), at.cycle, at.step)
 
     def tell() -> bool:
-        progress = FitProgress(step, total, time.perf_counter() - begun, history)
+        progress = FitProgress(at.step, total, time.perf_counter() - begun, history)
         answers = [callback(progress) for callback in callbacks]  # all are asked, even when the first says stop
         return any(answers)
 
-    with one_interrupt() as interrupt:
-        record(float("nan"))
-        while cycle < schedule.max_cycles and reason == "max_cycles" and not converged:
-            movement = stillness
-            for place in order.next():
-                trainee = trainees[place]
+    with one_interrupt(waits=checkpoint.path is not None) as interrupt:
+        if not history["cycle"]:
+            record(float("nan"))
+        while at.cycle < schedule.max_cycles and reason == "max_cycles" and not converged:
+            if at.visited == at.updated == 0:
+                order.next()
+                at.movement = stillness
+            while at.visited < len(trainees) and reason == "max_cycles":
+                trainee = trainees[order.current[at.visited]]
                 column = trainee.target.column
-                before = values[trainee.rows, column]
                 practised = values[trainee.practice, column]
+                if at.updated == 0:  # and not a turn that a checkpoint was written in
+                    at.before = values[trainee.rows, column]
                 try:
-                    done = 0
-                    while done < schedule.n_updates and reason == "max_cycles":
-                        count = min(block, schedule.n_updates - done)
+                    while at.updated < schedule.n_updates and reason == "max_cycles":
+                        count = min(block, schedule.n_updates - at.updated)
                         clock = time.perf_counter()
-                        update(trainee, step, count, schedule.rate(cycle), schedule.l2)
-                        done, step = done + count, step + count
+                        trainer.update(trainee, at.step, count, schedule.rate(at.cycle), schedule.l2)
+                        at.updated, at.step = at.updated + count, at.step + count
                         if count == block:
                             elapsed = max(time.perf_counter() - clock, 1e-6)
                             block = int(np.clip(block * _BLOCK_SECONDS / elapsed, 1, block * 4))
                         if tell():
                             reason = "callback"
-                        elif step < total and time.perf_counter() >= schedule.deadline:
+                        elif interrupt.happened:
+                            reason = "interrupted"
+                        elif at.step < total and time.perf_counter() >= schedule.deadline:
                             reason = "max_seconds"
+                        checkpoint.offer(state, now=reason != "max_cycles")
                 finally:
                     values[trainee.practice, column] = practised
                 everywhere = np.concatenate([trainee.rows, trainee.practice])
                 predictions = finite_predictions(models, values, everywhere, column)
                 write_predictions(values, trainee.rows, trainee.target, predictions)
-                if len(before):
-                    movement = max(movement, float(np.abs(values[trainee.rows, column] - before).max()))
-                if reason != "max_cycles":
-                    break
-            else:
-                cycle += 1
-                record(movement)
-                converged = movement < schedule.smallest_change
-                if score is not None and cycle - best.cycle >= schedule.patience and not converged:
+                if len(at.before):
+                    at.movement = max(at.movement, float(np.abs(values[trainee.rows, column] - at.before).max()))
+                at.visited, at.updated = at.visited + 1, 0
+            if reason == "max_cycles":
+                at.cycle, at.visited = at.cycle + 1, 0
+                record(at.movement)
+                converged = at.movement < schedule.smallest_change
+                if score is not None and at.cycle - best.cycle >= schedule.patience and not converged:
                     reason = "validation"
     if interrupt.happened:
         reason = "interrupted"
     if converged:
         reason = "tol"
-    best.restore(step)
+    best.bring_back(at.step)
     for trainee in trainees if interrupt.happened else []:  # the signal may have come before a column's check
         finite_predictions(models, values, np.concatenate([trainee.rows, trainee.practice]), trainee.target.column)
-    return CycleOutcome(cycle, best.cycle if score is not None else cycle, reason, converged, history)
+    return CycleOutcome(at.cycle, best.cycle if score is not None else at.cycle, reason, converged, history)
 
 
 def finite_predictions(
@@ -253,15 +287,21 @@ def finite_predictions(
     return predictions
 
 
-def share_at_limits(values: NDArray[np.float32], trainees: Sequence[Trainee]) -> float:
-    """How many of the predictions are held at their limits, where a healthy training hardly ever gets."""
+def warn_of_held_predictions(values: NDArray[np.float32], trainees: Sequence[Trainee]) -> None:
+    """Say so where many predictions are held at their limits: a healthy training hardly ever gets there."""
     n_held = n_all = 0
     for trainee in trainees:
         column, low, high = trainee.target.column, np.float32(trainee.target.low), np.float32(trainee.target.high)
         predictions = values[trainee.rows, column]
         n_held += int(((predictions <= low) | (predictions >= high)).sum())
         n_all += len(predictions)
-    return n_held / max(n_all, 1)
+    held = n_held / max(n_all, 1)
+    if held > _MOST_HELD:
+        warn_user(
+            f"{held:.0%} of the imputed values are held at one range beyond the observed ones; if the training runs away "
+            "(see history_), lower learning_rate or pass scale=True",
+            OtimputeWarning,
+        )
 
 
 def settle_rows(
@@ -269,10 +309,9 @@ def settle_rows(
     missing: NDArray[np.bool_],
     targets: Sequence[Target],
     models: ColumnModels,
-    tolerance: float,
-    max_cycles: int,
+    max_cycles: int = _MOST_SWEEPS,
 ) -> None:
-    """Predict the ``missing`` entries in turn, each row until none of its own moves by more than ``tolerance``."""
+    """Predict the ``missing`` entries in turn, each row until none of its own moves any more."""
     active = missing.any(axis=1)
     for _ in range(max_cycles):
         moves = np.zeros(len(values), dtype=bool)
@@ -280,7 +319,7 @@ def settle_rows(
             rows = np.flatnonzero(missing[:, target.column] & active)
             before = values[rows, target.column]
             write_predictions(values, rows, target, finite_predictions(models, values, rows, target.column))
-            moves[rows] |= np.abs(values[rows, target.column] - before) > tolerance
+            moves[rows] |= np.abs(values[rows, target.column] - before) > _SETTLED
         active = moves
         if not active.any():
             return

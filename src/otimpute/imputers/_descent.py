@@ -19,9 +19,10 @@ from .._compile import load
 from ..estimator import Callback, FitProgress
 from ..exceptions import DivergedError
 from ._batches import LAST_STEP, PLACE, Cells, Geometry, Plan, draw_pair, make_gradients, make_workspace, pair_gradient
+from ._checkpoint import Checkpoint
 from ._interrupt import one_interrupt
 from ._pair_threads import PairThreads
-from ._steps import apply_step, close_window, index_cells, read_cells, run_steps
+from ._steps import apply_step, close_window, index_cells, read_cells, run_steps, write_cells
 
 N_WINDOWS = 20
 _SHORTEST_WINDOW = 50
@@ -121,6 +122,80 @@ class _Stepper:
         self.threads.close()
 
 
+class _Windows:
+    """The mean of every cell, window after window; what is recorded of each; the mean over those of the tail."""
+
+    def __init__(self, cells: Cells, schedule: Schedule, score: Callable[[NDArray[np.floating]], tuple[float, float]] | None):
+        self._cells, self._schedule, self._score = cells, schedule, score
+        kind, n_cells = cells.values.dtype, len(cells.column)
+        self._mean, self._previous = np.empty(n_cells, kind), np.zeros(n_cells, kind)
+        self._tail, self._tail_steps = np.zeros(n_cells, kind), 0
+        self._losses: list[NDArray[np.float64]] = []
+        self._errors: list[NDArray[np.float64]] = []
+        self.start = 0
+        self.history = empty_history(score is not None)
+
+    @property
+    def end(self) -> int:
+        """Where the present window ends; none straddles the start of the tail, so that the average begins exactly there."""
+        edges = self.start + self._schedule.window, self._schedule.n_steps, self._schedule.tail_start
+        return min(edge for edge in edges if edge > self.start)
+
+    def add(self, losses: NDArray[np.float64], errors: NDArray[np.float64]) -> None:
+        """Count the steps of a block."""
+        self._losses.append(losses)
+        self._errors.append(errors)
+
+    def close(self, step: int) -> float:
+        """End the window before this step; returns how far the means moved since the last one."""
+        mean, previous, history = self._mean, self._previous, self.history
+        close_window(self._cells, self.start, step, mean)
+        movement = float(np.sqrt(np.mean(np.square(mean - previous)))) if history["step"] else float("nan")
+        history["step"].append(step)
+        history["learning_rate"].append(float(self._schedule.rates(step - 1, 1)[0]))
+        history["loss"].append(float(np.mean(np.concatenate(self._losses))) if self._losses else float("nan"))
+        history["marginal_error"].append(float(np.mean(np.concatenate(self._errors))) if self._errors else float("nan"))
+        history["movement"].append(movement)
+        if self._score is not None:
+            mae, rmse = self._score(mean)
+            history["validation_mae"].append(mae)
+            history["validation_rmse"].append(rmse)
+        if self.start >= self._schedule.tail_start:
+            length = step - self.start
+            self._tail_steps += length
+            self._tail += (mean - self._tail) * mean.dtype.type(length / self._tail_steps)
+        self._mean, self._previous = previous, mean
+        self._losses, self._errors = [], []
+        self.start = step
+        return movement
+
+    def result(self) -> NDArray[np.floating]:
+        """The mean over the tail, or over the last window before it; without averaging, the cells as they are."""
+        if self._tail_steps:
+            return self._tail
+        if self._schedule.tail_average == 0 or not self.history["step"]:
+            read_cells(self._cells, self._previous)
+        return self._previous
+
+    def state(self) -> dict[str, Any]:
+        """All that a continued fit needs of this."""
+        return {
+            "start": self.start,
+            "history": self.history,
+            "losses": np.concatenate([np.empty(0), *self._losses]),
+            "errors": np.concatenate([np.empty(0), *self._errors]),
+            "previous": self._previous,
+            "tail": self._tail,
+            "tail_steps": self._tail_steps,
+        }
+
+    def restore(self, state: dict[str, Any]) -> None:
+        """Return to a `state`."""
+        self.start, self.history, self._tail_steps = state["start"], state["history"], state["tail_steps"]
+        self._losses, self._errors = [state["losses"]], [state["errors"]]
+        self._previous[:], self._tail[:] = state["previous"], state["tail"]
+
+
 def descend(
     cells: Cells,
     geometry: Geometry,
@@ -132,93 +207,84 @@ def descend(
     n_jobs: int,
     score: Callable[[NDArray[np.floating]], tuple[float, float]] | None,
     callbacks: Sequence[Callback],
+    checkpoint: Checkpoint,
 ) -> Outcome:
     """Move the cells down the batch Sinkhorn divergence until the schedule, the clock, a callback or Ctrl-C says stop."""
     stepper = _Stepper(cells, geometry, plan, batch_size, n_pairs, n_jobs)
-    kind, n_cells = cells.values.dtype, len(cells.column)
-    window_mean, previous = np.empty(n_cells, kind), np.empty(n_cells, kind)
-    tail, tail_steps = np.zeros(n_cells, kind), 0
-    history = empty_history(score is not None)
+    windows = _Windows(cells, schedule, score)
     # In a window too short to draw most rows, values stand still because nobody asked them: that is not settling.
     can_settle = schedule.tolerance > 0 and 2 * batch_size * n_pairs * schedule.window >= len(cells.values)
     begun = time.perf_counter()
-    step, window_start, block = 0, 0, 8
+    step, block = 0, 8
     reason, converged = "max_steps", False
-    losses: list[Any] = []
-    errors: list[Any] = []
+    before = checkpoint.load()
+    if before is not None:
+        step, begun = before["step"], begun - before["seconds"]
+        _restore_cells(cells, before["cells"])
+        windows.restore(before["windows"])
+    del before  # as large as the state itself
 
-    def finish_window() -> float:
-        nonlocal window_start, tail_steps, window_mean, previous
-        close_window(cells, window_start, step, window_mean)
-        first = not history["step"]
-        movement = float("nan") if first else float(np.sqrt(np.mean(np.square(window_mean - previous))))
-        history["step"].append(step)
-        history["learning_rate"].append(float(schedule.rates(step - 1, 1)[0]))
-        history["loss"].append(float(np.mean(np.concatenate(losses))) if losses else float("nan"))
-        history["marginal_error"].append(float(np.mean(np.concatenate(errors))) if errors else float("nan"))
-        history["movement"].append(movement)
-        if score is not None:
-            mae, rmse = score(window_mean)
-            history["validation_mae"].append(mae)
-            history["validation_rmse"].append(rmse)
-        if window_start >= schedule.tail_start:
-            length = step - window_start
-            tail_steps += length
-            np.add(tail, (window_mean - tail) * kind.type(length / tail_steps), out=tail)
-        window_mean, previous = previous, window_mean
-        losses.clear()
-        errors.clear()
-        window_start = step
-        return movement
+    def state() -> dict[str, Any]:
+        seconds = time.perf_counter() - begun
+        return {"step": step, "seconds": seconds, "cells": _state_of_cells(cells), "windows": windows.state()}
 
     try:
-        with one_interrupt() as interrupt:
-            while step < schedule.n_steps:
-                # A window never straddles the start of the tail, so that the average begins exactly there.
-                edges = [window_start + schedule.window, schedule.n_steps]
-                window_end = min(edge for edge in [*edges, schedule.tail_start] if edge > window_start)
+        with one_interrupt(waits=checkpoint.path is not None) as interrupt:
+            while step < schedule.n_steps and reason == "max_steps":
+                window_end = windows.end
                 count = min(block, window_end - step)
                 clock = time.perf_counter()
-                found = stepper.take(step, schedule.rates(step, count), window_start)
+                found = stepper.take(step, schedule.rates(step, count), windows.start)
                 step += count
                 elapsed = time.perf_counter() - clock
                 if count == block:
                     block = int(np.clip(block * _BLOCK_SECONDS / max(elapsed, 1e-6), block / 4 + 1, block * 4))
-                losses.append(found[0])
-                errors.append(found[1])
+                windows.add(*found)
                 if not np.isfinite(found[0]).all():
                     raise _diverged(step)
                 if step == window_end:
-                    converged = finish_window() <= schedule.tolerance and can_settle
-                progress = FitProgress(step, schedule.n_steps, time.perf_counter() - begun, history)
+                    converged = windows.close(step) <= schedule.tolerance and can_settle
+                progress = FitProgress(step, schedule.n_steps, time.perf_counter() - begun, windows.history)
                 answers = [callback(progress) for callback in callbacks]  # all are asked, even when the first says stop
                 if converged:
                     reason = "tol"
                     break
                 if any(answers):
                     reason = "callback"
-                    break
-                if step < schedule.n_steps and time.perf_counter() >= schedule.deadline:
+                elif interrupt.happened:
+                    reason = "interrupted"
+                elif step < schedule.n_steps and time.perf_counter() >= schedule.deadline:
                     reason = "max_seconds"
-                    break
+                checkpoint.offer(state, now=reason != "max_steps")
     finally:
         stepper.close()
     if interrupt.happened:
         reason = "interrupted"
         # The signal may come after a block was computed and before it was counted: the rows know which step was the last.
         step = max(step, int(cells.rows[:-1, LAST_STEP].max()) + 1)
-    if step > window_start:
-        finish_window()
-    if tail_steps:
-        result = tail
-    elif schedule.tail_average > 0 and history["step"]:
-        result = previous  # stopped before the tail began: the last window's mean
-    else:
-        result = window_mean
-        read_cells(cells, result)
+    if step > windows.start:
+        windows.close(step)
+    result = windows.result()
     if not np.isfinite(result).all():
         raise _diverged(step)
-    return Outcome(result, step, reason, converged, history)
+    return Outcome(result, step, reason, converged, windows.history)
+
+
+def _state_of_cells(cells: Cells) -> dict[str, Any]:
+    """What steps change of the cells; the rest of the table is as it was before."""
+    values = np.empty(len(cells.column), cells.values.dtype)
+    read_cells(cells, values)
+    return {
+        "values": values,
+        "moments": cells.moments,
+        "potentials": cells.potentials,
+        "last_step": cells.rows[:, LAST_STEP],
+    }
+
+
+def _restore_cells(cells: Cells, state: dict[str, Any]) -> None:
+    write_cells(cells, state["values"])
+    cells.moments[:], cells.potentials[:], cells.rows[:, LAST_STEP] = state["moments"], state["potentials"], state["last_step"]
 
 
 def _diverged(step: int) -> DivergedError:

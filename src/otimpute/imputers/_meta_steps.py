@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from ..estimator import Callback, FitProgress
 from ._batches import Plan, collect_rows, draw_pair, list_free_rows, pair_gradient
+from ._checkpoint import Checkpoint
 from ._completer import Completer
 from ._interrupt import one_interrupt
 from ._modules import check_parameters, torch_for
@@ -65,6 +66,7 @@ def run_meta_steps(
     evaluate: Callable[[], float],
     score: Callable[[], tuple[float, float]] | None,
     callbacks: Sequence[Callback],
+    checkpoint: Checkpoint,
 ) -> MetaOutcome:
     """Train a completer; ``guess`` is the table with a first guess in the ``free`` entries, which it is shown.
 
@@ -89,6 +91,28 @@ def run_meta_steps(
     best_score, best_step, best = np.inf, 0, None
     step, reason, converged = 0, "max_steps", False
     update = _Update(completer, guess, free, incomplete, batches, plan, batch_size, optimizer)
+    found = checkpoint.load()
+    if found is not None:
+        step, begun, history = found["step"], begun - found["seconds"], found["history"]
+        best_score, best_step, best = found["best"]
+        table[:, :d][free], batches.cells.potentials[:] = found["cells"], found["potentials"]
+        completer.module.load_state_dict(found["module"])
+        optimizer.load_state_dict(found["optimizer"])
+        torch.set_rng_state(found["random"])
+    del found  # as large as the state itself
+
+    def state() -> dict[str, Any]:
+        return {
+            "step": step,
+            "seconds": time.perf_counter() - begun,
+            "history": history,
+            "best": (best_score, best_step, best),
+            "cells": table[:, :d][free],
+            "potentials": batches.cells.potentials,
+            "module": completer.module.state_dict(),
+            "optimizer": optimizer.state_dict(),
+            "random": torch.get_rng_state(),
+        }
 
     def finish_window() -> float:
         nonlocal best_score, best_step, best
@@ -111,8 +135,9 @@ def run_meta_steps(
                 best = copy.deepcopy(completer.module.state_dict())
         return movement
 
-    with one_interrupt() as interrupt:
-        finish_window()
+    with one_interrupt(waits=checkpoint.path is not None) as interrupt:
+        if not history["step"]:
+            finish_window()
         while step < schedule.n_steps and reason == "max_steps":
             with completer.modes.training(completer.module):
                 update(step, schedule.rate(step))
@@ -123,12 +148,17 @@ def run_meta_steps(
             answers = [callback(progress) for callback in callbacks]  # all are asked, even when the first says stop
             if converged:
                 reason = "tol"
-            elif any(answers):
-                reason = "callback"
-            elif best is not None and step - best_step >= schedule.patience * window:
+                break
+            if best is not None and step - best_step >= schedule.patience * window:
                 reason = "validation"
+                break
+            if any(answers):
+                reason = "callback"
+            elif interrupt.happened:
+                reason = "interrupted"
             elif step < schedule.n_steps and time.perf_counter() >= schedule.deadline:
                 reason = "max_seconds"
+            checkpoint.offer(state, now=reason != "max_steps")
     if interrupt.happened:
         reason = "interrupted"
     if best is not None:

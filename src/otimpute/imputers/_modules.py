@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from .._checks import check_choice
 from .._optional import require
 from ..exceptions import StoredFileError
 from ._batches import collect_rows, draw_pair, list_free_rows
-from ._cycles import column_gradients
 from ._nets import gather_inputs, write_predictions
 
 if TYPE_CHECKING:
@@ -98,6 +98,22 @@ def take_weights(module: Any, weights: Mapping[str, NDArray[Any]], what: str) ->
                 f"{found[1]}; pass one made as for the fit"
             )
     module.load_state_dict(tensors)
+
+
+def check_model(model: Any) -> None:
+    """The parameter ``model`` of `RoundRobinImputer`: a name, or a function that makes modules."""
+    if hasattr(model, "state_dict") and not isinstance(model, type):
+        raise TypeError(
+            "model must make a module per column: pass a function such as lambda d_in: torch.nn.Linear(d_in, 1), "
+            f"got the module {model!r} itself"
+        )
+    if not callable(model):
+        if not isinstance(model, str):
+            raise TypeError(
+                f'model must be "linear", "mlp" or a function that takes a number of inputs and returns a torch module, '
+                f"got {model!r}"
+            )
+        check_choice("model", model, ["linear", "mlp"])
 
 
 class Modes:
@@ -202,8 +218,15 @@ class ModuleModels:
 
     def restore(self, state: Any) -> None:
         """Return to a `state`."""
-        for module, one in zip(self.modules, state, strict=True):
-            module.load_state_dict(one)
+        try:
+            for module, one in zip(self.modules, state, strict=True):
+                module.load_state_dict(one)
+        except RuntimeError as error:
+            raise StoredFileError(f"{self.what} is not the one the checkpoint was written with: {error}") from error
+
+    def trainer(self, batches: Batches, trainees: Sequence[Trainee]) -> ModuleTrainer:  # noqa: ARG002
+        """What updates these modules."""
+        return ModuleTrainer(self, batches)
 
 
 class ModuleTrainer:
@@ -235,9 +258,23 @@ class ModuleTrainer:
                 gather_inputs(cells.values, rows, target.column, models.groups, inputs)
                 predictions = models(inputs, target.column)
                 write_predictions(cells.values, rows, target, predictions.detach().numpy().astype(np.float32))
-                column_gradients(self.batches, trainee)
+                self.batches.column_gradients(trainee)
                 gradient = np.empty((n_listed, 1), np.float32)
                 collect_rows(cells, found, target.free, gradient)
                 optimizer.zero_grad()
                 torch.autograd.backward(predictions, torch.from_numpy(gradient[:, 0]).to(predictions.dtype))
                 optimizer.step()
+
+    def state(self) -> Any:
+        """All that a continued training needs but the modules themselves."""
+        torch = torch_for("training torch modules")
+        optimizers = [optimizer.state_dict() for optimizer in self.optimizers]
+        return optimizers, self.batches.cells.potentials, torch.get_rng_state()
+
+    def restore(self, state: Any) -> None:
+        """Return to a `state`."""
+        torch = torch_for("training torch modules")
+        for optimizer, one in zip(self.optimizers, state[0], strict=True):
+            optimizer.load_state_dict(one)
+        self.batches.cells.potentials[:] = state[1]
+        torch.set_rng_state(state[2])

@@ -2,16 +2,23 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from .._compile import load
 from .._stored import Array, stored
 from ..gaussian import GaussianModel
-from ._nets import Nets, forward, gather_inputs, n_parameters
+from ._batches import column_gradient
+from ._nets import Nets, begin_update, finish_update, forward, gather_inputs, n_parameters, run_updates
+
+if TYPE_CHECKING:
+    from ._pair_threads import Batches
+    from ._trainees import Trainee
 
 # With one input the MLP's second layer is a single unit. To pass a linear prediction it must stay positive: lifted by this.
 _LIFT = 10.0
@@ -134,3 +141,48 @@ class NetModels:
     def restore(self, state: Any) -> None:
         """Return to a `state`."""
         self.parameters[:] = state
+
+    def trainer(self, batches: Batches, trainees: Sequence[Trainee]) -> NetTrainer:
+        """What updates these networks."""
+        return NetTrainer(self.nets(), batches, trainees)
+
+
+class NetTrainer:
+    """Update built-in networks: all in compiled code, and on one thread without Python in between."""
+
+    def __init__(self, nets: Nets, batches: Batches, trainees: Sequence[Trainee]):
+        self.nets, self.batches = nets, batches
+        n_pairs = batches.threads.n_pairs
+        most = max((min(len(t.rows) + len(t.practice), 2 * n_pairs * t.batch_size) for t in trainees), default=0)
+        self.listed = np.empty(most, np.int64)
+        self.buffer = np.empty((2, int(nets.sizes.sum()) * most), np.float32)
+        self.gradient = np.empty(nets.parameters.shape[1], np.float32)
+        for trainee in trainees[:1]:
+            cells, geometry, plan, target = batches.cells, batches.geometry, trainee.plan, trainee.target
+            workspaces, found = batches.room(trainee.batch_size, 1)
+            load(begin_update, cells, plan, found, target, nets, 0, self.listed, self.buffer)
+            load(column_gradient, cells, geometry, plan, workspaces[0], target.column, target.both_sides, 0, found)
+            load(finish_update, cells, found, target, nets, 0, self.buffer, self.gradient, 0.0, 0.0)
+
+    def update(self, trainee: Trainee, first: int, count: int, rate: float, l2: float) -> None:
+        """Update one model ``count`` times, with the batches of the steps from ``first`` on."""
+        cells, geometry, target = self.batches.cells, self.batches.geometry, trainee.target
+        workspaces, found = self.batches.room(trainee.batch_size, 1)
+        if len(workspaces) == 1:
+            run_updates(
+                cells, geometry, trainee.plan, workspaces[0], found, target, self.nets, first, count,
+                self.listed, self.buffer, self.gradient, rate, l2,
+            )  # fmt: skip
+            return
+        for step in range(first, first + count):
+            n_listed = begin_update(cells, trainee.plan, found, target, self.nets, step, self.listed, self.buffer)
+            self.batches.column_gradients(trainee)
+            finish_update(cells, found, target, self.nets, n_listed, self.buffer, self.gradient, rate, l2)
+
+    def state(self) -> Any:
+        """All that a continued training needs but the parameters themselves."""
+        return self.nets.moments, self.nets.n_updates, self.batches.cells.potentials
+
+    def restore(self, state: Any) -> None:
+        """Return to a `state`."""
+        self.nets.moments[:], self.nets.n_updates[:], self.batches.cells.potentials[:] = state

@@ -5,11 +5,25 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from itertools import cycle, islice
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ._batches import Cells, Geometry, Gradients, Plan, Workspace, draw_pair, make_gradients, make_workspace, pair_gradient
+from ._batches import (
+    Cells,
+    Geometry,
+    Gradients,
+    Plan,
+    Workspace,
+    column_gradient,
+    draw_pair,
+    make_gradients,
+    make_workspace,
+    pair_gradient,
+)
+
+if TYPE_CHECKING:
+    from ._trainees import Trainee
 
 _EVALUATION = 10  # fixed pairs on which a loss is reported
 _EVALUATION_STEP = 2**31 - 1  # a number that no step reaches
@@ -57,6 +71,16 @@ class Batches:
             self._room = workspaces, make_gradients(self.threads.n_pairs, batch_size, n_columns, kind)
             self._size = batch_size, n_columns
         return self._room
+
+    def column_gradients(self, trainee: Trainee) -> None:
+        """Gradients, in the trainee's column, of the pairs drawn last."""
+        workspaces, found = self.room(trainee.batch_size, 1)
+        cells, geometry, plan, target = self.cells, self.geometry, trainee.plan, trainee.target
+        self.threads.each_pair(
+            lambda thread, pair: column_gradient(
+                cells, geometry, plan, workspaces[thread], target.column, target.both_sides, pair, found
+            )
+        )
 
     def evaluate(self, draws: Sequence[tuple[Plan, int]]) -> float:
         """The mean divergence of pairs that are the same each time, drawn by these plans and batch sizes in turn."""

@@ -22,11 +22,13 @@ from ..gaussian import GaussianModel
 from ..table import as_frame
 from ..transport import EPSILON_RULES, epsilon_from_rule
 from ._batches import Plan
+from ._checkpoint import Checkpoint, checkpoint_path, identity_of
 from ._initial_fill import fill_from_model
 from ._metric import MOST_COLUMNS, fit_model, metric_of
 from ._pairs import ALL_ROWS, one_sided_pools
 from ._working_copy import CHUNK, WorkingColumns
 
+STOPPED_EARLY = ("callback", "interrupted", "max_seconds")  # by somebody else than the fit itself
 _ROWS_FOR_EPSILON = 2000
 _FEW = 0.01
 _SHARE_HIDDEN = 0.1  # where validation is automatic
@@ -78,6 +80,7 @@ class TransportImputer(BaseImputer):
     random_state: Any
     verbose: int
     callbacks: Any
+    checkpoint: Any
     warm_start: bool = False
 
     _validates_by_default = False
@@ -93,8 +96,10 @@ class TransportImputer(BaseImputer):
     }
 
     @abstractmethod
-    def _train(self, values: NDArray[np.floating], missing: NDArray[np.bool_], seed: int, deadline: float) -> Any:
-        """Learn; return the completed working copy."""
+    def _train(
+        self, values: NDArray[np.floating], missing: NDArray[np.bool_], deadline: float, checkpoint: Checkpoint
+    ) -> NDArray[np.float32]:
+        """Learn, or go on to, with the checkpoint's seed; return the completed working copy."""
 
     @abstractmethod
     def _complete(self, work: NDArray[np.float32], holes: NDArray[np.bool_]) -> None:
@@ -128,16 +133,44 @@ class TransportImputer(BaseImputer):
         if self.n_jobs is not None and self.n_jobs != -1:
             check_count("n_jobs", self.n_jobs, advice="pass None for one thread, -1 for all cores")
         check_callbacks(self.callbacks)
+        if checkpoint_path(self.checkpoint) is not None and self.warm_start:
+            raise ValueError(
+                "checkpoint continues a fit that was stopped, warm_start=True one that was not: they exclude each other; "
+                "pass checkpoint=None or warm_start=False"
+            )
 
     def _fit_cells(self, values: NDArray[np.floating], missing: NDArray[np.bool_]) -> NDArray[np.float64]:
+        checkpoint = self._open_checkpoint(values, missing)
         deadline = np.inf
         if self.max_seconds is not None:
             self._compile()
             deadline = time.perf_counter() + float(self.max_seconds)
-        seed = seed_from(self.random_state)
         with single_blas_thread():
-            work = self._train(values, missing, seed, deadline)
+            work = self._train(values, missing, deadline, checkpoint)
+        if self.stop_reason_ not in STOPPED_EARLY:
+            checkpoint.finish()
         return self._columns.read_holes(work, missing)
+
+    def _open_checkpoint(self, values: NDArray[np.floating], missing: NDArray[np.bool_]) -> Checkpoint:
+        """What was left by a fit of this table with these parameters, or the place to leave it; and the seed."""
+        path, seed = checkpoint_path(self.checkpoint), seed_from(self.random_state)
+        if path is None:
+            return Checkpoint(None, {}, seed)
+        layout = [self._empty.tolist(), self._groups.tolist(), list(getattr(self, "feature_names_in_", []))]
+        return Checkpoint(path, identity_of(type(self).__name__, self.get_params(deep=False), values, missing, layout), seed)
+
+    def _note_outcome(self, outcome: Any, reached: str) -> None:
+        """Keep what there is to say about a training; if it was stopped, say that it can be used all the same."""
+        self.stop_reason_: str = outcome.stop_reason
+        self.converged_: bool = outcome.converged
+        self.history_: dict[str, list[float]] = outcome.history
+        if self.stop_reason_ in ("interrupted", "max_seconds"):
+            cause = "max_seconds" if self.stop_reason_ == "max_seconds" else "Ctrl-C (press it again to stop the program)"
+            goes_on = "" if self.checkpoint is None else f"; fit again to go on from {self.checkpoint}"
+            warn_user(
+                f"stopped by {cause} after {reached}; the imputer holds what was reached and can be used{goes_on}",
+                FitStoppedWarning,
+            )
 
     def _impute_cells(self, values: NDArray[np.floating], missing: NDArray[np.bool_]) -> NDArray[np.float64]:
         parts = []
@@ -258,7 +291,8 @@ class TransportImputer(BaseImputer):
         self._metric = np.zeros((0, 0))
         model = None
         if d and (self.metric_ == "covariance" or from_model or (wants_model and d <= MOST_COLUMNS)):
-            model = fit_model(work[:, :d], free, generator(seed, "model"), deadline)
+            # A model cut short by the clock would not be the same when a checkpoint is continued.
+            model = fit_model(work[:, :d], free, generator(seed, "model"), deadline if self.checkpoint is None else np.inf)
             if self.metric_ == "covariance":
                 self._metric = metric_of(model.covariance, self._columns.scaled)
             if from_model:
@@ -310,13 +344,6 @@ class TransportImputer(BaseImputer):
                 f'batch_size={self.batch_size} exceeds the {pool} rows it is drawn from; pass "auto" or at most {pool}'
             )
         return int(self.batch_size)
-
-
-def warn_if_stopped(reason: str, reached: str) -> None:
-    """Say that a fit ended early and can be used all the same."""
-    if reason in ("interrupted", "max_seconds"):
-        cause = "Ctrl-C (press it again to stop the program)" if reason == "interrupted" else "max_seconds"
-        warn_user(f"stopped by {cause} after {reached}; the imputer holds what was reached and can be used", FitStoppedWarning)
 
 
 def _warn_of_spreads(table: NDArray[np.float32], holes: NDArray[np.bool_]) -> None:

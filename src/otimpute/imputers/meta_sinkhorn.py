@@ -19,13 +19,14 @@ from ..estimator import check_callbacks, progress_bar, score_cells
 from ..exceptions import OtimputeWarning
 from ..gaussian import GaussianModel
 from ._batches import make_geometry
+from ._checkpoint import Checkpoint
 from ._completer import Completer
 from ._descent import make_cells
 from ._initial_fill import fill_from_model
 from ._meta_steps import MetaSchedule, run_meta_steps
 from ._modules import take_weights, torch_for, torch_session, weights_of
 from ._pair_threads import Batches, PairThreads
-from ._transport_imputer import Prepared, TransportImputer, warn_if_stopped
+from ._transport_imputer import Prepared, TransportImputer
 from ._working_copy import WorkingColumns
 
 _FEWEST_STEPS = 1000
@@ -95,6 +96,10 @@ class MetaSinkhornImputer(TransportImputer):
     callbacks : list of functions, default=None
         Called after every step with a ``FitProgress`` (``step``, ``max_steps``, ``seconds``, ``history``); a true return value
         stops the fit.
+    checkpoint : path or None, default=None
+        File in which a long fit leaves its state every half minute or so, and when it is stopped. Fitted again, on the same
+        table with the same parameters, it goes on from there to the result of a fit that never stopped, and removes the file. A
+        ``completer`` must be the same again.
     missing_values : float, default=nan
         What marks a hole, besides NaN and null.
     add_indicator : bool, default=False
@@ -242,8 +247,9 @@ class MetaSinkhornImputer(TransportImputer):
         check_flag("warm_start", self.warm_start)
 
     def _train(
-        self, values: NDArray[np.floating], missing: NDArray[np.bool_], seed: int, deadline: float
+        self, values: NDArray[np.floating], missing: NDArray[np.bool_], deadline: float, checkpoint: Checkpoint
     ) -> NDArray[np.float32]:
+        seed = checkpoint.seed
         before = self._fitted_before(self.completer)
         prepared = self._prepare(values, missing, seed, deadline, columns=None if before is None else before.columns)
         guess = prepared.model if self._starts_from_model() else None
@@ -254,7 +260,7 @@ class MetaSinkhornImputer(TransportImputer):
                 # A copy, for a fit that fails must not spoil what the last one learned.
                 completer, guess = copy.deepcopy(before.completer), before.guess
                 self._first_guess(prepared.work, prepared.free, guess)
-            self._descend(prepared, completer, guess, seed, deadline)
+            self._descend(prepared, completer, guess, deadline, checkpoint)
         self.completer_ = completer.module
         learned = np.asarray(prepared.free.any(axis=0))
         self._fitted = _Fitted(self.completer, self._empty, self._columns, completer, guess, learned)
@@ -275,12 +281,12 @@ class MetaSinkhornImputer(TransportImputer):
             fill_from_model(work, holes, guess)
 
     def _descend(
-        self, prepared: Prepared, completer: Completer, guess: GaussianModel | None, seed: int, deadline: float
+        self, prepared: Prepared, completer: Completer, guess: GaussianModel | None, deadline: float, checkpoint: Checkpoint
     ) -> None:
         """Algorithm 2 on the prepared working copy, in place."""
         work, hidden, free = prepared.work, prepared.hidden, prepared.free
         d = len(self._columns)
-        plan = self._choose_plan(free, seed)
+        plan = self._choose_plan(free, checkpoint.seed)
         threads = PairThreads(self.n_pairs, n_threads(self.n_jobs))
         batches = Batches(
             make_cells(work.copy(), free), make_geometry(self._metric, self.epsilon_, 1.0, d, work.shape[1]), threads
@@ -298,6 +304,7 @@ class MetaSinkhornImputer(TransportImputer):
                     lambda: batches.evaluate([(plan, self.batch_size_)]),
                     (lambda: score_cells(prepared.truth, batches.cells.values[:, :d][hidden])) if hidden.any() else None,
                     [*bar, *check_callbacks(self.callbacks)],
+                    checkpoint,
                 )
         finally:
             threads.close()
@@ -308,10 +315,7 @@ class MetaSinkhornImputer(TransportImputer):
         completer.fill(work, prepared.holes)
         self.n_steps_ = outcome.n_steps
         self.best_step_ = outcome.best_step
-        self.stop_reason_ = outcome.stop_reason
-        self.converged_ = outcome.converged
-        self.history_ = outcome.history
-        warn_if_stopped(outcome.stop_reason, f"{outcome.n_steps} steps")
+        self._note_outcome(outcome, f"{outcome.n_steps} steps")
 
     def _schedule(self, n_rows: int, deadline: float) -> MetaSchedule:
         n_steps = self._steps_for(n_rows, _FEWEST_STEPS, _VISITS) if self.max_steps == "auto" else int(self.max_steps)

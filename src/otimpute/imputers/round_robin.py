@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Mapping
-from dataclasses import dataclass
+from contextlib import closing
 from functools import cache
 from typing import Any, ClassVar, Self
 
@@ -13,30 +13,25 @@ from numpy.typing import NDArray
 
 from .._checks import check_choice, check_count, check_flag, check_real
 from .._random import generator
-from .._stored import Kind, ListOf, Maybe, NamedArrays, Record, Whole
+from .._stored import Kind, Whole
 from .._threads import n_threads
 from .._warn import warn_user
 from ..estimator import check_callbacks, progress_bar
-from ..exceptions import OtimputeWarning, StoredFileError
+from ..exceptions import OtimputeWarning
 from ._batches import make_geometry
-from ._cycles import ColumnModels, ColumnOrder, CycleSchedule, NetTrainer, run_cycles, settle_rows, share_at_limits
+from ._checkpoint import Checkpoint
+from ._column_models import FittedModels, make_models
+from ._cycles import ColumnModels, ColumnOrder, CycleSchedule, run_cycles, settle_rows, warn_of_held_predictions
 from ._descent import make_cells
-from ._metric import plain_model
-from ._modules import ModuleModels, ModuleTrainer, torch_session
-from ._net_models import NetModels, gaussian_regressions, layer_sizes, linear_parameters, random_parameters
-from ._nets import Target
+from ._modules import check_model, torch_session
 from ._pair_threads import Batches, PairThreads
 from ._trainees import Trainee, choose_trainees
-from ._transport_imputer import Prepared, TransportImputer, warn_if_stopped
+from ._transport_imputer import Prepared, TransportImputer
 from ._validation import scores_of_hidden
-from ._working_copy import WorkingColumns
 
 # Cycles and step size by the start of the models (docs/studies/round-robin.md).
 _FROM_REGRESSIONS = 5, 1e-3
 _FROM_SCRATCH = 20, 1e-2
-_MOST_HELD = 0.05  # share of predictions at their limits, where only far tails belong
-_MOST_SWEEPS = 30  # over the columns of a new row
-_SETTLED = 1e-3  # a new row whose values move by less, in standard deviations, is done
 
 
 class RoundRobinImputer(TransportImputer):
@@ -116,6 +111,10 @@ class RoundRobinImputer(TransportImputer):
     callbacks : list of functions, default=None
         Called several times a second with a ``FitProgress`` (``step``, ``max_steps``, ``seconds``, ``history``; a step is an
         update); a true return value stops the fit.
+    checkpoint : path or None, default=None
+        File in which a long fit leaves its state every half minute or so, and when it is stopped. Fitted again, on the same
+        table with the same parameters, it goes on from there to the result of a fit that never stopped, and removes the file. A
+        function as ``model`` must be the same again.
     missing_values : float, default=nan
         What marks a hole, besides NaN and null.
     add_indicator : bool, default=False
@@ -181,28 +180,14 @@ class RoundRobinImputer(TransportImputer):
     """
 
     _PAPER: ClassVar[dict[str, Any]] = {
-        "epsilon": "authors",
-        "initial": "mean",
-        "initial_weights": "random",
-        "learning_rate": 1e-2,
-        "max_cycles": 10,
-        "metric": "euclidean",
-        "n_pairs": 10,
-        "n_updates": 15,
-        "noise": 0.1,
-        "one_sided": True,
-        "order": "random",
-        "scale": False,
-        "skip_complete": True,
-        "step_decay": 1.0,
-        "tol": 1e-3,
-    }
+        "epsilon": "authors", "initial": "mean", "initial_weights": "random", "learning_rate": 1e-2, "max_cycles": 10,
+        "metric": "euclidean", "n_pairs": 10, "n_updates": 15, "noise": 0.1, "one_sided": True, "order": "random",
+        "scale": False, "skip_complete": True, "step_decay": 1.0, "tol": 1e-3,
+    }  # fmt: skip
     _stored: ClassVar[Mapping[str, Kind]] = {
         "n_cycles_": Whole(),
         "best_cycle_": Whole(),
-        "targets": ListOf(Record((Target,))),
-        "nets": Maybe(Record((NetModels,))),
-        "modules": Maybe(ListOf(NamedArrays())),
+        **FittedModels.STORED,
     }
     _given_at_load = "model"
 
@@ -292,7 +277,7 @@ class RoundRobinImputer(TransportImputer):
 
     def _check_parameters(self) -> None:
         self._check_shared_parameters()
-        self._check_model()
+        check_model(self.model)
         if self.max_cycles != "auto":
             check_count("max_cycles", self.max_cycles, advice='pass "auto" to let the start decide')
         if self.learning_rate != "auto":
@@ -306,23 +291,10 @@ class RoundRobinImputer(TransportImputer):
         check_flag("skip_complete", self.skip_complete)
         check_flag("warm_start", self.warm_start)
 
-    def _check_model(self) -> None:
-        if hasattr(self.model, "state_dict") and not isinstance(self.model, type):
-            raise TypeError(
-                "model must make a module per column: pass a function such as lambda d_in: torch.nn.Linear(d_in, 1), "
-                f"got the module {self.model!r} itself"
-            )
-        if not callable(self.model):
-            if not isinstance(self.model, str):
-                raise TypeError(
-                    f'model must be "linear", "mlp" or a function that takes a number of inputs and returns a torch module, '
-                    f"got {self.model!r}"
-                )
-            check_choice("model", self.model, ["linear", "mlp"])
-
     def _train(
-        self, values: NDArray[np.floating], missing: NDArray[np.bool_], seed: int, deadline: float
+        self, values: NDArray[np.floating], missing: NDArray[np.bool_], deadline: float, checkpoint: Checkpoint
     ) -> NDArray[np.float32]:
+        seed = checkpoint.seed
         before = self._fitted_before(self.model)
         from_regressions = before is None and self.initial_weights == "gaussian" and not callable(self.model)
         columns = None if before is None else before.columns
@@ -337,49 +309,29 @@ class RoundRobinImputer(TransportImputer):
             skip_complete=self.skip_complete,
             seed=seed,
         )
+        schedule = self._schedule(prepared, before is not None or from_regressions, deadline)
+        # Is the table what the models predict? Regressions and start of a Gaussian model agree.
+        start_counts = before is not None or (from_regressions and self._starts_from_model())
         with torch_session(seed, callable(self.model) and d > 1):
             if before is None:
-                models = self._make_models(prepared, seed)
+                models = make_models(self.model, self.initial_weights, self._columns.groups, prepared.model, work[:, :d], seed)
             else:
                 models = copy.deepcopy(before.models)  # a fit that fails must not spoil what the last one learned
                 work[:, :d][prepared.free] = 0
-                settle_rows(work, prepared.free, [t.target for t in trainees], models, _SETTLED, _MOST_SWEEPS)
-            order = self._run(prepared, trainees, models, seed, deadline, _Start(before is not None, from_regressions))
+                settle_rows(work, prepared.free, [t.target for t in trainees], models)
+            order = self._run(prepared, trainees, models, schedule, start_counts, checkpoint)
         targets = [trainees[place].target._replace(free=np.empty(0, dtype=bool)) for place in order]
-        self._fitted = _Fitted(self.model, self._empty, self._columns, models, targets)
+        self._fitted = FittedModels(self.model, self._empty, self._columns, models, targets)
         return work
 
     def _spared_from_hiding(self, holes: NDArray[np.bool_]) -> NDArray[np.bool_]:
         # One-sided or not, rows need not be complete here; but a column hidden from would no longer be complete.
         return np.asarray(~holes.any(axis=0, keepdims=True) & self.skip_complete)
 
-    def _make_models(self, prepared: Prepared, seed: int) -> Any:
-        d = len(self._columns)
-        if callable(self.model) and d > 1:
-            return ModuleModels(self.model, self._columns.groups)
-        sizes = layer_sizes("linear" if callable(self.model) else self.model, max(d - 1, 0))
-        rng = generator(seed, "weights")
-        if self.initial_weights == "random" or d == 0:
-            return NetModels(sizes, random_parameters(sizes, d, rng), self._columns.groups)
-        model = prepared.model or plain_model(prepared.work[:, :d], generator(seed, "model"))
-        regressions = gaussian_regressions(model, self._columns.groups)
-        return NetModels(sizes, linear_parameters(sizes, *regressions, rng), self._columns.groups)
-
-    def _run(
-        self,
-        prepared: Prepared,
-        trainees: list[Trainee],
-        models: Any,
-        seed: int,
-        deadline: float,
-        start: _Start,
-    ) -> NDArray[np.int64]:
-        """Algorithm 3 on the prepared working copy, in place; returns the last order of the trainees."""
-        order = ColumnOrder(self.order, [len(trainee.rows) for trainee in trainees], generator(seed, "order"))
-        work, d = prepared.work, len(self._columns)
-        largest = float(np.abs(work[:, :d][~prepared.free]).max(initial=0))
-        max_cycles, learning_rate = _FROM_REGRESSIONS if start.is_warm or start.is_regression else _FROM_SCRATCH
-        schedule = CycleSchedule(
+    def _schedule(self, prepared: Prepared, starts_well: bool, deadline: float) -> CycleSchedule:
+        max_cycles, learning_rate = _FROM_REGRESSIONS if starts_well else _FROM_SCRATCH
+        largest = float(np.abs(prepared.work[:, : len(self._columns)][~prepared.free]).max(initial=0))
+        return CycleSchedule(
             max_cycles if self.max_cycles == "auto" else int(self.max_cycles),
             self.n_updates,
             learning_rate if self.learning_rate == "auto" else float(self.learning_rate),
@@ -389,50 +341,38 @@ class RoundRobinImputer(TransportImputer):
             self.patience,
             deadline,
         )
+
+    def _run(
+        self,
+        prepared: Prepared,
+        trainees: list[Trainee],
+        models: ColumnModels,
+        schedule: CycleSchedule,
+        start_counts: bool,
+        checkpoint: Checkpoint,
+    ) -> NDArray[np.int64]:
+        """Algorithm 3 on the prepared working copy, in place; returns the last order of the trainees."""
+        work, d, seed = prepared.work, len(self._columns), checkpoint.seed
+        order = ColumnOrder(self.order, [len(trainee.rows) for trainee in trainees], generator(seed, "order"))
+        score = scores_of_hidden(prepared, self.validation_score, seed) if prepared.hidden.any() else None
         geometry = make_geometry(self._metric, self.epsilon_, 1.0, d, work.shape[1])
-        threads = PairThreads(self.n_pairs, n_threads(self.n_jobs))
-        batches = Batches(make_cells(work, prepared.free), geometry, threads)
-        try:
-            with progress_bar("round-robin imputation", self.verbose) as bar:
-                outcome = run_cycles(
-                    trainees,
-                    order,
-                    models,
-                    self._trainer(models, batches, trainees).update,
-                    schedule,
-                    work,
-                    lambda: batches.evaluate([(trainee.plan, trainee.batch_size) for trainee in trainees]),
-                    scores_of_hidden(prepared, self.validation_score, seed) if prepared.hidden.any() else None,
-                    # Is the table what the models predict? Regressions and start of a Gaussian model agree.
-                    start.is_warm or (start.is_regression and self._starts_from_model()),
-                    [*bar, *check_callbacks(self.callbacks)],
-                )
-        finally:
-            threads.close()
+        with (
+            progress_bar("round-robin imputation", self.verbose) as bar,
+            closing(PairThreads(self.n_pairs, n_threads(self.n_jobs))) as threads,
+        ):
+            batches = Batches(make_cells(work, prepared.free), geometry, threads)
+            callbacks = [*bar, *check_callbacks(self.callbacks)]
+            outcome = run_cycles(trainees, order, models, batches, schedule, score, start_counts, callbacks, checkpoint)
         if prepared.hidden.any():
             # What was hidden is known after all: the models see it when they predict the rest.
             work[:, :d][prepared.hidden] = prepared.truth
             targets = [trainees[place].target for place in order.current]
-            settle_rows(work, prepared.holes, targets, models, _SETTLED, 1)
+            settle_rows(work, prepared.holes, targets, models, max_cycles=1)
         self.n_cycles_ = outcome.n_cycles
         self.best_cycle_ = outcome.best_cycle
-        self.stop_reason_ = outcome.stop_reason
-        self.converged_ = outcome.converged
-        self.history_ = outcome.history
-        warn_if_stopped(outcome.stop_reason, f"{outcome.n_cycles} whole cycles")
-        held = share_at_limits(work, trainees)
-        if held > _MOST_HELD:
-            warn_user(
-                f"{held:.0%} of the imputed values are held at one range beyond the observed ones; if the training runs away "
-                "(see history_), lower learning_rate or pass scale=True",
-                OtimputeWarning,
-            )
+        self._note_outcome(outcome, f"{outcome.n_cycles} whole cycles")
+        warn_of_held_predictions(work, trainees)
         return order.current
-
-    def _trainer(self, models: Any, batches: Batches, trainees: list[Trainee]) -> Any:
-        if isinstance(models, NetModels):
-            return NetTrainer(models.nets(), batches, trainees)
-        return ModuleTrainer(models, batches)
 
     def _impute_cells(self, values: NDArray[np.floating], missing: NDArray[np.bool_]) -> NDArray[np.float64]:
         trained = [target.column for target in self._fitted.targets]
@@ -447,48 +387,17 @@ class RoundRobinImputer(TransportImputer):
         return super()._impute_cells(values, missing)
 
     def _complete(self, work: NDArray[np.float32], holes: NDArray[np.bool_]) -> None:
-        settle_rows(work, holes, self._fitted.targets, self._fitted.models, _SETTLED, _MOST_SWEEPS)
+        settle_rows(work, holes, self._fitted.targets, self._fitted.models)
 
     def _state(self) -> dict[str, Any]:
-        models = self._fitted.models
-        nets, modules = (None, models.weights()) if isinstance(models, ModuleModels) else (models, None)
-        return {**super()._state(), "targets": self._fitted.targets, "nets": nets, "modules": modules}
+        return {**super()._state(), **self._fitted.parts()}
 
     def _restore_state(self, state: dict[str, Any], sizes: dict[str, int]) -> None:
-        targets, models, weights = state.pop("targets"), state.pop("nets"), state.pop("modules")
+        parts = {name: state.pop(name) for name in FittedModels.STORED}
         super()._restore_state(state, sizes)
-        self._check_model()
-        d, columns = len(self._columns), [target.column for target in targets]
-        if len(set(columns)) < len(columns) or not set(columns) <= set(range(d)):
-            raise StoredFileError(f"targets must be different ones of {d} columns, got {columns}; save the imputer again")
-        if (weights is not None, models is not None) != ((True, False) if callable(self.model) and d > 1 else (False, True)):
-            raise StoredFileError("there must be networks, or weights of your modules; save the imputer again")
-        if weights is not None:
-            with torch_session(0):
-                models = ModuleModels(self.model, self._columns.groups)
-            models.take_weights(weights)
-        self._fitted = _Fitted(self.model, self._empty, self._columns, models, targets)
+        self._fitted = FittedModels.from_parts(parts, self.model, self._empty, self._columns)
 
     @staticmethod
     @cache
     def _compile() -> None:
         RoundRobinImputer(max_cycles=1, n_updates=1, random_state=0).fit([[0.0, 1.0], [1.0, np.nan], [2.0, 0.0], [3.0, 2.0]])
-
-
-@dataclass(frozen=True)
-class _Start:
-    """Where the models come from; neither means random weights, or a user's modules."""
-
-    is_warm: bool
-    is_regression: bool
-
-
-@dataclass(frozen=True)
-class _Fitted:
-    """What new rows and a warm start need."""
-
-    made_of: Any  # the parameter model
-    empty: NDArray[np.bool_]
-    columns: WorkingColumns
-    models: ColumnModels
-    targets: list[Target]  # in the order in which they are predicted

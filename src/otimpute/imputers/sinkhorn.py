@@ -16,10 +16,11 @@ from .._threads import n_threads
 from ..estimator import check_callbacks, progress_bar, score_cells
 from ..exceptions import StoredFileError
 from ._batches import make_geometry
+from ._checkpoint import Checkpoint
 from ._descent import Outcome, Schedule, descend, empty_history, make_cells
 from ._new_rows import Reference
 from ._steps import write_cells
-from ._transport_imputer import Prepared, TransportImputer, warn_if_stopped
+from ._transport_imputer import Prepared, TransportImputer
 
 _FEWEST_STEPS = 1000
 _VISITS = 100  # how often every row should meet others, at least
@@ -87,6 +88,9 @@ class SinkhornImputer(TransportImputer):
     callbacks : list of functions, default=None
         Called several times a second with a ``FitProgress`` (``step``, ``max_steps``, ``seconds``, ``history``); a true return
         value stops the fit.
+    checkpoint : path or None, default=None
+        File in which a long fit leaves its state every half minute or so, and when it is stopped. Fitted again, on the same
+        table with the same parameters, it goes on from there to the result of a fit that never stopped, and removes the file.
     missing_values : float, default=nan
         What marks a hole, besides NaN and null.
     add_indicator : bool, default=False
@@ -243,27 +247,25 @@ class SinkhornImputer(TransportImputer):
             )
 
     def _train(
-        self, values: NDArray[np.floating], missing: NDArray[np.bool_], seed: int, deadline: float
+        self, values: NDArray[np.floating], missing: NDArray[np.bool_], deadline: float, checkpoint: Checkpoint
     ) -> NDArray[np.float32]:
+        seed = checkpoint.seed
         prepared = self._prepare(values, missing, seed, deadline)
-        outcome = self._descend(prepared, seed, deadline)
+        outcome = self._descend(prepared, deadline, checkpoint)
         self._reference = self._build_reference(prepared.work, seed)
         self.n_steps_ = outcome.n_steps
-        self.stop_reason_ = outcome.stop_reason
-        self.converged_ = outcome.converged
-        self.history_ = outcome.history
-        warn_if_stopped(outcome.stop_reason, f"{outcome.n_steps} steps")
+        self._note_outcome(outcome, f"{outcome.n_steps} steps")
         return prepared.work
 
     def _complete(self, work: NDArray[np.float32], holes: NDArray[np.bool_]) -> None:
         if self._reference is not None:
             self._reference.impute(work, holes, n_threads(self.n_jobs))
 
-    def _descend(self, prepared: Prepared, seed: int, deadline: float) -> Outcome:
+    def _descend(self, prepared: Prepared, deadline: float, checkpoint: Checkpoint) -> Outcome:
         """Algorithm 1 on the prepared working copy, in place."""
         work, hidden, free, truth = prepared.work, prepared.hidden, prepared.free, prepared.truth
         d = len(self._columns)
-        plan = self._choose_plan(free, seed)
+        plan = self._choose_plan(free, checkpoint.seed)
         if not free.any():
             return Outcome(np.empty(0), 0, "nothing missing", True, empty_history(bool(hidden.any())))
         cells = make_cells(work, free)
@@ -279,6 +281,7 @@ class SinkhornImputer(TransportImputer):
                 n_jobs=n_threads(self.n_jobs),
                 score=(lambda mean: score_cells(truth, mean[is_hidden])) if hidden.any() else None,
                 callbacks=[*bar, *check_callbacks(self.callbacks)],
+                checkpoint=checkpoint,
             )
         write_cells(cells, outcome.cells)
         work[:, :d][hidden] = truth
