@@ -175,7 +175,7 @@ def test_a_csv_keeps_its_delimiter_whatever_it_is(tmp_path: Path) -> None:
 
 def test_compressed_text_goes_in_and_out(table: Path) -> None:
     packed = table.with_name("table.csv.gz")
-    packed.write_bytes(gzip.compress(CSV))
+    packed.write_bytes(gzip.compress(CSV, mtime=0))
     file = read_file(packed)
     file.write(table.with_name("out.CSV.GZ"), complete(file.frame))
     assert gzip.decompress(table.with_name("out.CSV.GZ").read_bytes()) == COMPLETED
@@ -315,8 +315,8 @@ def test_completed_tables_that_do_not_fit_are_refused(tmp_path: Path, completed:
         ("text.arrow", CSV, ValueError, "cannot be read as arrow"),
         ("empty.parquet", b"", ValueError, "cannot be read as parquet"),
         ("text.csv.gz", CSV, ValueError, "is not a whole gzip file"),
-        ("cut.csv.gz", gzip.compress(CSV)[:-9], ValueError, "is not a whole gzip file"),
-        ("packed.csv", gzip.compress(CSV), ValueError, "is a gzip file, not text; name it .csv.gz"),
+        ("cut.csv.gz", gzip.compress(CSV, mtime=0)[:-9], ValueError, "is not a whole gzip file"),
+        ("packed.csv", gzip.compress(CSV, mtime=0), ValueError, "is a gzip file, not text; name it .csv.gz"),
     ],
 )
 def test_files_that_cannot_be_read_give_one_clear_line(
