@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import polars as pl
 import pytest
 from sklearn.datasets import load_breast_cancer, load_wine
 
@@ -515,3 +516,21 @@ def test_networks_that_no_memory_holds_are_refused() -> None:
 
     with pytest.raises(ValueError, match='grow with the cube of the columns; use model="linear"'):
         random_parameters(layer_sizes("mlp", 999), 1000, np.random.default_rng(0))
+
+
+@pytest.mark.parametrize("labels", [["x", "y", "a"], ["x", "y", "zz"], ["x", "y"]])
+def test_new_labels_do_not_change_what_a_warm_start_learned(labels: list[str]) -> None:
+    rng = np.random.default_rng(0)
+
+    def batch(names: list[str]) -> tuple[pl.DataFrame, np.ndarray]:
+        group = rng.integers(0, len(names), 150)
+        numbers = {f"s{k}": (group == k) * 1.0 + rng.normal(size=150) * 0.05 for k in range(3)}
+        cells = [None if row % 5 == 0 else names[k] for row, k in enumerate(group)]
+        return pl.DataFrame({**numbers, "c": cells}), np.array(names)[group]
+
+    first, _ = batch(["x", "y", "z"])
+    second, truth = batch(labels)
+    imputer = RoundRobinImputer(max_cycles=4, n_updates=20, random_state=0, warm_start=True).fit(first)
+    imputed = imputer.set_params(max_cycles=1, n_updates=1).fit_transform(second)["c"].to_numpy()
+    known = second["c"].is_null().to_numpy() & np.isin(truth, ["x", "y"])
+    assert (imputed == truth)[known].mean() > 0.95

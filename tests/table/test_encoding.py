@@ -15,7 +15,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from otimpute.baselines import MeanImputer
+from otimpute.baselines import GaussianEMImputer, MeanImputer
 from otimpute.exceptions import OtimputeWarning
 from otimpute.table import Encoding, describe_columns
 from otimpute.table.codes import DISAGREEMENT, CategoryCode, NumberCode, fit_into, nearest_rows, simplex
@@ -212,17 +212,26 @@ def test_bounds_hold_in_any_precision(values: list[float], low: float, width: fl
         ({"x": {"categories": "abc"}}, TypeError, "list of values"),
         ({"x": {"categories": []}}, ValueError, "at least one value"),
         ({"x": {"categories": [7, 8]}}, ValueError, "must occur in it"),
-        ({"x": {"categories": [1, 2], "bounds": (0, 1)}}, ValueError, "are for numbers"),
+        ({"x": {"categories": [1, 2], "bounds": (0, 1)}}, ValueError, "make no sense"),
+        ({"x": {"ordered": True, "bounds": (0, 1)}}, ValueError, "make no sense"),
+        ({"x": {"bounds": (10**400, None)}}, TypeError, "must be numbers"),
+        ({"whole": {"bounds": (200, 300)}}, ValueError, "no possible value"),
+        ({"text": {"ordered": True}}, ValueError, "has no order of its own"),
+        ({"day": {"categories": ["2024-01-01"]}}, ValueError, "takes no categories"),
+        ({"day": {"bounds": (2000, 2024)}}, TypeError, "must be dates or times"),
+        ({"long": {"bounds": ("1 day", None)}}, TypeError, "must be durations"),
         ({"text": {"bounds": (0, 1)}}, ValueError, "holds text or categories: bounds, integer and non_negative"),
         ({"flag": {"non_negative": True}}, ValueError, "holds booleans"),
         ({"day": {"integer": True}}, ValueError, "holds dates or times"),
         ({"day": {"bounds": ("yesterday", None)}}, TypeError, "must be dates or times"),
         ({"day": {"bounds": ("2024-02-01", "2024-01-01")}}, ValueError, "no possible value"),
-        ({"list": {"categories": [1]}}, ValueError, "takes no constraints"),
+        ({"list": {"categories": [1]}}, ValueError, "takes no categories"),
     ],
 )
 def test_wishes_that_make_no_sense_are_refused(constraints: Any, error: type[Exception], message: str) -> None:
-    frame = pl.DataFrame({"x": [1.0, 2.0], "text": ["a", "b"], "flag": [True, False], "day": [DAY, DAY], "list": [[1], [2]]})
+    frame = pl.DataFrame(
+        {"x": [1.0, 2.0], "text": ["a", "b"], "flag": [True, False], "day": [DAY, DAY], "list": [[1], [2]]}
+    ).with_columns(whole=pl.Series([1, 2], dtype=pl.Int8), long=pl.Series([dt.timedelta(1)] * 2))
     with pytest.raises(error, match=message):
         MeanImputer(constraints=constraints).fit(frame)
 
@@ -270,3 +279,178 @@ def test_a_table_of_one_category_column_works() -> None:
     assert encoding.codes == (CategoryCode(("only",), False),)
     assert encoding.widths == [0]
     assert MeanImputer().fit_transform(pl.DataFrame({"x": ["only", None]}))["x"].to_list() == ["only", "only"]
+
+
+@pytest.mark.parametrize(
+    ("frame", "wish"),
+    [
+        (pl.DataFrame({"x": [0, 1, 1, -9]}), {"x": {"categories": [0, 1]}}),
+        (pd.DataFrame({"x": pd.Categorical([0, 1, 1, -9])}), None),
+    ],
+    ids=["numbers as categories", "pandas categories"],
+)
+def test_the_marker_of_missing_values_marks_categories_too(frame: Any, wish: Any) -> None:
+    assert list(MeanImputer(missing_values=-9, constraints=wish).fit_transform(frame)["x"]) == [0, 1, 1, 1]
+
+
+def test_nan_is_missing_in_a_category_of_numbers() -> None:
+    frame = pl.DataFrame({"x": [1.0, 2.0, 2.0, float("nan")]})
+    assert MeanImputer(constraints={"x": {"categories": [1, 2]}}).fit_transform(frame)["x"].to_list() == [1.0, 2.0, 2.0, 2.0]
+
+
+def test_a_marker_does_not_make_holes_of_false() -> None:
+    frame = pl.DataFrame({"x": [True, False, True]})
+    assert MeanImputer(missing_values=0).fit_transform(frame).equals(frame)
+
+
+def test_large_whole_numbers_stay_exact_as_categories() -> None:
+    large = 2**53 + 1
+    frame = pl.DataFrame({"x": [large, None, large, 5]})
+    assert MeanImputer(constraints={"x": {"categories": [large, 5]}}).fit_transform(frame)["x"][1] == large
+
+
+FIRST_AND_LATER = {
+    "dates, then moments of pandas": (
+        pa.table({"d": [DAY, DAY + dt.timedelta(2)]}),
+        pd.DataFrame({"d": pd.to_datetime(["2024-01-01", None])}),
+        dt.datetime(2024, 1, 2),
+    ),
+    "moments, then Python's dates": (
+        pl.DataFrame({"d": [dt.datetime(2024, 1, 1), dt.datetime(2024, 1, 3)]}),
+        pd.DataFrame({"d": pd.Series([DAY, None], dtype=object)}),
+        dt.date(2024, 1, 2),
+    ),
+    "another unit and zone": (
+        pl.DataFrame({"d": pl.Series([dt.datetime(2024, 1, 1), dt.datetime(2024, 1, 3)], dtype=pl.Datetime("ns", "UTC"))}),
+        pa.table({"d": pa.array([dt.datetime(2024, 1, 1), None], pa.timestamp("s", "Europe/Berlin"))}),
+        dt.datetime(2024, 1, 2, tzinfo=dt.UTC),
+    ),
+    "text, then a column of NaN": (
+        pd.DataFrame({"d": ["u", "v", "u"]}),
+        pd.DataFrame({"d": [np.nan, np.nan]}),
+        "u",
+    ),
+    "text, then categories without any": (
+        pd.DataFrame({"d": ["u", "v", "u"]}),
+        pd.DataFrame({"d": pd.Categorical([None, None])}),
+        "u",
+    ),
+    "dates, then empty text": (
+        pl.DataFrame({"d": [DAY, DAY + dt.timedelta(2)]}),
+        pl.DataFrame({"d": pl.Series([None, None], dtype=pl.String)}),
+        dt.date(2024, 1, 2),
+    ),
+}
+
+
+@pytest.mark.parametrize("name", FIRST_AND_LATER)
+def test_new_rows_may_have_another_type_that_means_the_same(name: str) -> None:
+    training, rows, expected = FIRST_AND_LATER[name]
+    imputed = nw.from_native(MeanImputer().fit(training).transform(rows), eager_only=True)["d"]
+    assert imputed.to_list()[1] == expected
+
+
+@pytest.mark.parametrize(
+    ("training", "rows"),
+    [
+        (DAY, dt.timedelta(3)),
+        (dt.timedelta(1), dt.datetime(2024, 1, 1)),
+        (dt.time(1), dt.datetime(2024, 1, 1)),
+        (DAY, dt.time(1)),
+    ],
+)
+def test_moments_of_another_kind_are_refused(training: Any, rows: Any) -> None:
+    imputer = MeanImputer().fit(pl.DataFrame({"x": [training, training]}))
+    with pytest.raises(ValueError, match="held dates or times in training, now it holds dates or times"):
+        imputer.transform(pl.DataFrame({"x": [rows, None]}))
+
+
+def test_names_that_are_no_text_keep_their_order_too() -> None:
+    imputer = MeanImputer().fit(pd.DataFrame({0: [1.0, 2.0], 1: [100.0, 200.0]}))
+    with pytest.raises(ValueError, match=r"columns must be \['0', '1'\], in this order, got \['1', '0'\]"):
+        imputer.transform(pd.DataFrame({1: [np.nan], 0: [np.nan]}))
+    with pytest.raises(ValueError, match="whose name is None"):
+        MeanImputer().fit(pd.DataFrame([[1.0, None]], columns=[None, 1]))
+
+
+@pytest.mark.parametrize(
+    ("cells", "bounds", "low", "high"),
+    [
+        ([DAY, None, DAY + dt.timedelta(2)], (dt.datetime(2024, 1, 2, 12), None), DAY + dt.timedelta(2), dt.date.max),
+        ([DAY, None, DAY + dt.timedelta(2)], ("2030-01-01", None), dt.date(2030, 1, 1), dt.date.max),
+        ([DAY, None, DAY + dt.timedelta(2)], (None, "2000-01-01"), dt.date.min, dt.date(2000, 1, 1)),
+        ([dt.time(1), None, dt.time(3)], ("04:30", "05:00"), dt.time(4, 30), dt.time(5)),
+        ([dt.timedelta(1), None, dt.timedelta(3)], (dt.timedelta(5), None), dt.timedelta(5), dt.timedelta.max),
+        ([Decimal("1.5"), None, Decimal("2.5")], (1.61, 1.78), Decimal("1.61"), Decimal("1.78")),
+    ],
+    ids=str,
+)
+def test_bounds_hold_for_moments_and_decimals(cells: list[Any], bounds: Any, low: Any, high: Any) -> None:
+    for frame in frames_of(cells).values():
+        with pytest.warns(OtimputeWarning, match="observed values outside its bounds"):
+            imputed = MeanImputer(constraints={"x": {"bounds": bounds}}).fit_transform(frame)
+        assert low <= nw.from_native(imputed, eager_only=True)["x"].to_list()[1] <= high
+
+
+@pytest.mark.parametrize("zone", ["America/New_York", "Asia/Kolkata"])
+def test_bounds_without_a_zone_are_meant_in_the_column_s(zone: str) -> None:
+    moments = pl.Series("x", [dt.datetime(2024, 1, 1), None, dt.datetime(2024, 1, 2, 1)]).dt.replace_time_zone(zone)
+    for frame in (moments.to_frame(), moments.to_frame().to_pandas(), moments.to_frame().to_arrow()):
+        with pytest.warns(OtimputeWarning, match="outside its bounds"):
+            imputed = MeanImputer(constraints={"x": {"bounds": ("2024-01-05", "2024-01-06")}}).fit_transform(frame)
+        found = nw.from_native(imputed, eager_only=True)["x"].to_list()[1]
+        assert found.replace(tzinfo=None) == dt.datetime(2024, 1, 5)
+
+
+def test_moments_far_from_now_are_no_trouble() -> None:
+    far = pl.DataFrame({"x": [dt.datetime(2199, 12, 31), None]}, schema={"x": pl.Datetime("ns")})
+    assert MeanImputer().fit_transform(far)["x"][1] == dt.datetime(2199, 12, 31)
+    widest = pl.DataFrame({"x": pl.Series([-9 * 10**18, 9 * 10**18, None]).cast(pl.Datetime("ns"))})
+    assert abs(MeanImputer().fit_transform(widest)["x"].to_physical()[2]) < 10**9
+    last = pd.DataFrame({"x": pd.Series([dt.date(9999, 12, 31), DAY, None], dtype=object), "y": [9e9, 1.0, 9e9]})
+    assert GaussianEMImputer().fit_transform(last)["x"][2] <= dt.date.max
+
+
+def test_decimals_keep_their_digits() -> None:
+    wide = pa.table({"x": pa.array([Decimal("12345678901.5"), None], pa.decimal128(38, 18))})
+    assert MeanImputer().fit_transform(wide)["x"][1].as_py() == Decimal("12345678901.5")
+    imputer = MeanImputer().fit(pl.DataFrame({"p": [Decimal("1.25"), Decimal("2.50")]}))
+    assert imputer.transform(pl.DataFrame({"p": [None]}, schema={"p": pl.Decimal(10, 2)}))["p"].to_list() == [Decimal("1.88")]
+    narrow = pl.Series([Decimal(1), Decimal(5), Decimal(9), None], dtype=pl.Decimal(3, 2))
+    frame = pl.DataFrame({"x": narrow, "y": [1.0, 5.0, 9.0, 30.0]})
+    assert GaussianEMImputer().fit_transform(frame)["x"][3] == Decimal("9.99")
+
+
+def test_dictionaries_of_arrow_in_any_shape_are_imputed() -> None:
+    chunks = [
+        pa.DictionaryArray.from_arrays(pa.array([0, None, 1], pa.int8()), ["a", "b"]),
+        pa.DictionaryArray.from_arrays(pa.array([1, None], pa.int8()), ["c", "b"]),
+        pa.DictionaryArray.from_arrays(pa.array([0, 1], pa.int8()), ["b", "b"]),
+    ]
+    imputed = MeanImputer().fit_transform(pa.table({"x": pa.chunked_array(chunks)}))["x"]
+    assert imputed.to_pylist() == ["a", "b", "b", "b", "b", "b", "b"]
+    in_pandas = pd.Series(["a", None, "a", "b"], dtype=pd.ArrowDtype(pa.dictionary(pa.int32(), pa.string())))
+    frame = pd.DataFrame({"x": in_pandas})
+    imputed = MeanImputer().fit_transform(frame)
+    assert imputed["x"].tolist() == ["a", "a", "a", "b"]
+    assert imputed.dtypes.equals(frame.dtypes)
+
+
+def test_fields_of_arrow_keep_their_metadata() -> None:
+    schema = pa.schema([pa.field("x", pa.float64(), metadata={"unit": "m"}), pa.field("c", pa.string())], metadata={"by": "us"})
+    table = pa.table({"x": [1.0, None], "c": ["a", None]}, schema=schema)
+    assert MeanImputer().fit_transform(table).schema.equals(schema, check_metadata=True)
+    with_index = pa.Table.from_pandas(pd.DataFrame({"x": [1.0, None]}, index=["r", "s"]))
+    assert MeanImputer().set_output(transform="pandas").fit_transform(with_index).columns.tolist() == with_index.column_names
+
+
+def test_batches_of_arrow_are_refused_with_advice() -> None:
+    with pytest.raises(TypeError, match="from_batches"):
+        MeanImputer().fit(pa.RecordBatch.from_pydict({"x": [1.0, None]}))
+
+
+def test_texts_with_new_holes_are_pointed_out() -> None:
+    frame = pl.DataFrame({"x": [1.0, None] * 15, "note": [f"row {k}" for k in range(30)]})
+    imputer = MeanImputer().fit(frame)
+    with pytest.warns(OtimputeWarning, match="columns note are left alone"):
+        imputer.transform(frame.with_columns(note=pl.lit(None, dtype=pl.String)))

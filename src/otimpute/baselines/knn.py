@@ -40,7 +40,8 @@ class _Neighbours:
 class KNNImputer(StandardisedImputer):
     """Fill a hole with the mean of its column over the nearest rows that have it (scikit-learn's KNNImputer).
 
-    Columns are standardised inside, so that no unit dominates the distance. A row without any value gets column means.
+    Columns are standardised inside, so that no unit dominates the distance. A row without any value gets column means. Where
+    several rows are equally near, as with categories, which of them count may depend on the rows transformed together.
 
     Parameters
     ----------

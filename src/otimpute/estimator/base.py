@@ -18,7 +18,7 @@ from .._checks import check_choice, check_count, check_flag
 from .._stored import Array, IfThere, Kind, Labels, Record, Whole
 from .._warn import warn_user
 from ..exceptions import EmptyColumnWarning, OtimputeWarning, StoredFileError
-from ..table import Encoding, Table, as_frame
+from ..table import Encoding, Table, as_frame, with_fields_of
 from .model_file import Storable
 
 Cells = NDArray[np.float64]
@@ -53,6 +53,7 @@ class BaseImputer(Storable, TransformerMixin, BaseEstimator, ABC):  # type: igno
         "_kept": Array("table", np.bool_),
         "_groups": Array("columns", np.int64, index_of="table"),
         "_scaled": Array("columns", np.bool_),
+        "_with_holes_before": Array("table", np.bool_),
     }
 
     @abstractmethod
@@ -85,6 +86,7 @@ class BaseImputer(Storable, TransformerMixin, BaseEstimator, ABC):  # type: igno
         """Fill the holes of rows that may be new; nothing is refitted and every row is treated alone."""
         check_is_fitted(self)
         table = self._read(X, reset=False)
+        self._warn_of_columns_left_alone(table, self._with_holes_before)
         filled = self._impute_cells(*self._present(table))
         return self._assemble(table, self._with_empty_columns(table, filled))
 
@@ -111,6 +113,7 @@ class BaseImputer(Storable, TransformerMixin, BaseEstimator, ABC):  # type: igno
         self.indicator_columns_ = np.flatnonzero(table.holes.any(axis=0)) if self.add_indicator else np.arange(0)
         self._warn_of_empty_columns(without_value)
         self._warn_of_columns_left_alone(table, without_value)
+        self._with_holes_before = np.asarray(table.holes.any(axis=0))
         self._check_indicator_names()
         self._groups = self._encoding.groups[~self._empty]
         self._scaled = self._encoding.scaled[~self._empty]
@@ -145,9 +148,9 @@ class BaseImputer(Storable, TransformerMixin, BaseEstimator, ABC):  # type: igno
             EmptyColumnWarning,
         )
 
-    def _warn_of_columns_left_alone(self, table: Table, without_value: NDArray[np.bool_]) -> None:
+    def _warn_of_columns_left_alone(self, table: Table, known: NDArray[np.bool_]) -> None:
         idle = np.array([code.family == "any" for code in self._encoding.codes])
-        with_holes = np.flatnonzero(idle & table.holes.any(axis=0) & ~without_value)
+        with_holes = np.flatnonzero(idle & table.holes.any(axis=0) & ~known)
         if len(with_holes):
             warn_user(
                 f"columns {self._names(with_holes)} are left alone, their holes stay: they hold more distinct texts than "
@@ -186,21 +189,29 @@ class BaseImputer(Storable, TransformerMixin, BaseEstimator, ABC):  # type: igno
     def _read(self, X: Any, *, reset: bool) -> Table:
         if isinstance(X, np.ma.MaskedArray):
             raise TypeError("X is a masked array, whose mask would be lost; pass X.astype(float).filled(np.nan)")
+        if type(X).__name__ == "RecordBatch":
+            raise TypeError("X is a batch of an Arrow table; pass pyarrow.Table.from_batches([X])")
         frame = as_frame(X)
         if frame is None:
             array = validate_data(self, X, reset=reset, dtype="numeric", ensure_all_finite=False)
             if array.dtype.kind == "O":  # lists with None
                 array = array.astype(np.float64)
-            if reset:
+            if reset and not self._keeps_encoding():
                 self._encoding = Encoding.of_array(array.shape[1], self.constraints)
             return self._encoding.read_array(array, self._missing_values())
         for axis, what in ((0, "row"), (1, "column")):
             if frame.shape[axis] == 0:
                 raise ValueError(f"X must have at least one {what}, got shape {frame.shape}")
         validate_data(self, X, reset=reset, skip_check_array=True)
-        if reset:
+        if any(name is None for name in frame.columns):
+            raise ValueError("X has a column whose name is None; give it a name")
+        if reset and not self._keeps_encoding():
             self._encoding = Encoding.of_frame(frame, self.constraints, self.max_categories, self._missing_values())
         return self._encoding.read_frame(frame, self._missing_values())
+
+    def _keeps_encoding(self) -> bool:
+        """Whether a fit continues one whose columns have their codes already."""
+        return False
 
     @property
     def column_kinds_(self) -> dict[str, str]:
@@ -221,7 +232,11 @@ class BaseImputer(Storable, TransformerMixin, BaseEstimator, ABC):  # type: igno
         if not isinstance(completed, nw.DataFrame):
             return completed
         wanted = _get_output_config("transform", self)["dense"]
+        if completed.implementation.is_pyarrow() and table.is_frame:
+            completed = with_fields_of(table.source, completed)
         if wanted == "pandas" and not completed.implementation.is_pandas():
+            if completed.implementation.is_pyarrow():  # an index that its metadata names would be taken out of the columns
+                return completed.to_native().replace_schema_metadata(None).to_pandas()
             return completed.to_pandas()
         if wanted == "polars" and not completed.implementation.is_polars():
             return completed.to_polars()

@@ -246,6 +246,10 @@ class TransportImputer(BaseImputer):
             )
         return before
 
+    def _keeps_encoding(self) -> bool:
+        # New categories, or another first date, must not change what the coordinates of the first fit mean.
+        return self.warm_start and getattr(self, "_fitted", None) is not None
+
     def _places(self) -> NDArray[np.int64]:
         """Which coordinates of the table the columns of the working copy are."""
         return np.flatnonzero(~self._empty)[self._columns.varying]
@@ -306,9 +310,8 @@ class TransportImputer(BaseImputer):
         frame = as_frame(self.initial)
         if frame is None:
             return np.asarray(self.initial, dtype=np.float64)
-        if frame.shape[1] != len(self._encoding.codes):
-            raise ValueError(f"initial must have the {len(self._encoding.codes)} columns of the table, got {frame.shape[1]}")
-        return self._encoding.read_frame(frame, np.nan).values
+        start = self._encoding.read_frame(frame, np.nan)
+        return np.where(start.missing, np.nan, start.values)
 
     def _starts_from_model(self) -> bool:
         if not isinstance(self.initial, str):

@@ -7,6 +7,7 @@ the nearest corner, which for a mean of corners is the most frequent one.
 
 from __future__ import annotations
 
+import datetime as dt
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -17,19 +18,21 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .._stored import Real, stored
+from .moments import NANOSECONDS, moment_kind, python_moments, read_moments, write_moments
 from .native import (
+    assign,
     declared_labels,
     family_of,
+    has_no_value,
     is_number,
-    read_moments,
-    time_of_day,
+    nulls_of,
     write_labels,
-    write_moments,
     write_objects,
 )
 
 Values = NDArray[np.floating]
 Missing = NDArray[np.bool_]
+Read = tuple[Values, Missing, Missing]
 
 # How far apart two categories are, in standard deviations of a number. Measured: docs/studies/mixed.md.
 DISAGREEMENT = 2.0
@@ -37,7 +40,9 @@ DISAGREEMENT = 2.0
 _TICKS = [  # what imputed moments may be rounded to, in nanoseconds: the coarsest that suits all observed ones
     86_400 * 10**9, 3600 * 10**9, 60 * 10**9, 10**9, 10**6, 10**3, 1,
 ]  # fmt: skip
-_NANOSECONDS = {"D": 86_400 * 10**9, "s": 10**9, "ms": 10**6, "us": 10**3, "ns": 1}
+# The first and last day Python knows, in days since 1970.
+_DAYS = dt.date.min.toordinal() - dt.date(1970, 1, 1).toordinal(), dt.date.max.toordinal() - dt.date(1970, 1, 1).toordinal()
+_LARGEST = 2**63 - 1
 
 
 @stored(low=Real(finite=False), high=Real(finite=False))
@@ -66,34 +71,35 @@ class NumberCode:
         """Whether any value will do."""
         return not self.whole and self.low == -math.inf and self.high == math.inf
 
-    def read(self, column: nw.Series[Any], marker: Any) -> tuple[Values, Missing]:
-        """Coordinates ``[n, width]`` of a column, and where they are unknown ``[n]``."""
+    def read(self, column: nw.Series[Any], marker: Any) -> Read:
+        """Coordinates ``[n, width]`` of a column, where they are unknown ``[n]``, and where there is a hole."""
         absent = column.is_null().to_numpy()
-        if family_of(column) == "nothing":
-            return np.full((len(column), 1), np.nan), absent
         if column.dtype.is_integer():
             # 2⁵³ + 1 and 2⁵³ are different integers but the same float: compared first, rounded (Arrow refuses to) then.
             own = column.fill_null(0).to_numpy()
             values = np.where(absent, np.nan, own)
         elif is_number(column.dtype):
             values = column.cast(nw.Float64).to_numpy()
-            own = values if column.dtype == nw.Boolean else column.to_numpy()
+            own = column.to_numpy()
         else:
             pairs = zip(column.to_list(), absent, strict=True)
             own = values = np.array([math.nan if null else float(value) for value, null in pairs])
-        return values[:, None], absent | np.isnan(values) | equal_to(own, marker)
+        marked = equal_to(own, marker) if column.dtype != nw.Boolean else False
+        holes = absent | np.isnan(values) | marked
+        return values[:, None], holes, holes
 
     def write(self, column: nw.Series[Any], rows: NDArray[np.int64], points: Values, integers: str) -> nw.Series[Any]:
         """The column with the values of ``points [len(rows), width]`` in its holes."""
-        if not is_number(column.dtype) and family_of(column) == "number":
-            return write_objects(column, rows, self.obey(points[:, 0]))
-        if not is_number(column.dtype):  # no value at all, so no type to keep either
-            column = series_like(column, column.name, np.full(len(column), np.nan), nw.Float64())
-        elif integers == "float" and not column.dtype.is_float():
+        if not is_number(column.dtype):
+            return write_objects(column, rows, self.obey(points[:, 0]), self.low, self.high)
+        if integers == "float" and not column.dtype.is_float():
             column = column.cast(nw.Float64)
-        kind = np.dtype("bool" if column.dtype == nw.Boolean else str(column.dtype).lower())
-        fitting = fit_into(self.obey(points[:, 0]), kind, self.low, self.high)
+        fitting = fit_into(self.obey(points[:, 0]), numpy_type(column), self.low, self.high)
         return column.scatter(rows, series_like(column, column.name, fitting, column.dtype))
+
+    def python_values(self, points: Values) -> list[Any]:
+        """The values of ``points``, for a column that has no type."""
+        return list(self.obey(points[:, 0]).astype(np.float64).tolist())
 
     def obey(self, values: Values) -> Values:
         """Values that keep to the bounds, and whole ones where asked for."""
@@ -134,19 +140,19 @@ class CategoryCode:
             return np.arange(len(self.categories), dtype=np.float64)[:, None][:, : self.width]
         return simplex(len(self.categories))
 
-    def read(self, column: nw.Series[Any], marker: Any) -> tuple[Values, Missing]:  # noqa: ARG002, D102
+    def read(self, column: nw.Series[Any], marker: Any) -> Read:  # noqa: D102
         places = {label: place for place, label in enumerate(self.categories)}
-        absent = column.is_null().to_list()
+        holes = label_holes(column, marker)
         # A category never seen in training says nothing: it is imputed like a hole, and then left as it is.
         found = [
-            -1 if null else places.get(plain_label(label), -1) for label, null in zip(column.to_list(), absent, strict=True)
+            -1 if hole else places.get(plain_label(label), -1) for label, hole in zip(column.to_list(), holes, strict=True)
         ]
         codes = np.array(found, dtype=np.int64)
-        return self.corners()[codes], codes < 0
+        return self.corners()[codes], codes < 0, holes
 
     def write(self, column: nw.Series[Any], rows: NDArray[np.int64], points: Values, integers: str) -> nw.Series[Any]:  # noqa: ARG002, D102
         declared = declared_labels(column)
-        own = dict(zip(self.categories, self.categories, strict=True))
+        own = {label: label for label in self.categories}
         if declared is not None:
             own = {plain_label(label): label for label in declared}
         possible = [place for place, label in enumerate(self.categories) if label in own]
@@ -157,12 +163,12 @@ class CategoryCode:
             )
         nearest = np.array(possible)[nearest_rows(points, self.corners()[possible])]
         labels = [own[self.categories[place]] for place in nearest]
-        if family_of(column) == "nothing":
-            return without_type(column, rows, labels)
-        if family_of(column) == "number":
-            numbers = NumberCode("number")
-            return numbers.write(column, rows, np.array(labels, dtype=np.float64)[:, None], "round")
-        return write_labels(column, rows, labels)
+        if is_number(column.dtype):
+            return column.scatter(rows, series_like(column, column.name, np.array(labels, numpy_type(column)), column.dtype))
+        return assign(column, rows, labels) if column.dtype == nw.Object else write_labels(column, rows, labels)
+
+    def python_values(self, points: Values) -> list[Any]:  # noqa: D102
+        return [self.categories[place] for place in nearest_rows(points, self.corners())]
 
 
 @stored()
@@ -182,48 +188,57 @@ class MomentCode:
     family: ClassVar[str] = "moment"
 
     def __post_init__(self) -> None:
-        known = self.moment in ("Date", "Datetime", "Duration", "Time") and self.unit in _NANOSECONDS
+        known = self.moment in ("Date", "Datetime", "Duration", "Time") and self.unit in NANOSECONDS
         if not known or self.tick < 1 or self.low > self.high:
             raise ValueError(f"{self.moment!r} in {self.unit!r}, a tick of {self.tick}, {self.low} to {self.high}")
 
     @classmethod
-    def fit(cls, column: nw.Series[Any], moment: str, unit: str, low: int | None, high: int | None) -> MomentCode:
+    def fit(cls, column: nw.Series[Any], low: int | None, high: int | None) -> MomentCode:
         """From the observed moments; imputed ones reach at most as far beyond them as they are apart."""
-        numbers = read_moments(column, moment, unit)[~column.is_null().to_numpy()]
+        moment, unit = moment_kind(column)
+        numbers = read_moments(column, unit)[~column.is_null().to_numpy()]
         first, last = int(numbers.min()), int(numbers.max())
-        ticks = [max(1, tick // _NANOSECONDS[unit]) for tick in _TICKS]
-        tick = next(tick for tick in ticks if not ((numbers - first) % tick).any())
-        farthest = 2**62
-        lowest, highest = max(2 * first - last, -farthest), min(2 * last - first, farthest)
-        if moment == "Time":
-            day = 86_400 * 10**9 // _NANOSECONDS[unit]
-            lowest, highest = max(lowest, 0), min(highest, day - 1)
-        lowest = lowest if low is None else low
-        highest = highest if high is None else high
+        lowest, highest = _representable(moment, unit)
+        lowest, highest = min(first, max(2 * first - last, lowest)), max(last, min(2 * last - first, highest))
+        lowest = low if low is not None else lowest if high is None else min(lowest, high)
+        highest = high if high is not None else max(highest, lowest)
+        ticks = [max(1, tick // NANOSECONDS[unit]) for tick in _TICKS]
+        suits_all = (tick for tick in ticks if not (_after(numbers, first) % tick).any())
+        tick = next((tick for tick in suits_all if -((first - lowest) // tick) <= (highest - first) // tick), 1)
         return cls(moment, unit, first, tick, lowest, highest)
 
-    def read(self, column: nw.Series[Any], marker: Any) -> tuple[Values, Missing]:  # noqa: ARG002, D102
-        if family_of(column) == "nothing":
-            return np.full((len(column), 1), np.nan), np.ones(len(column), dtype=bool)
-        numbers = read_moments(column, self.moment, self.unit) - self.origin
-        return numbers.astype(np.float64)[:, None], column.is_null().to_numpy()
+    def read(self, column: nw.Series[Any], marker: Any) -> Read:  # noqa: ARG002, D102
+        holes = column.is_null().to_numpy()
+        return _after(read_moments(column, self.unit), self.origin)[:, None], holes, holes
 
     def write(self, column: nw.Series[Any], rows: NDArray[np.int64], points: Values, integers: str) -> nw.Series[Any]:  # noqa: ARG002, D102
-        # Ticks are counted from the first moment, so that bounds must be met by whole ticks too.
-        fewest = -((self.origin - self.low) // self.tick)
-        most = (self.high - self.origin) // self.tick
-        ticks = np.clip(np.rint(points[:, 0] / self.tick), fewest, max(most, fewest)).astype(np.int64)
-        numbers = np.clip(self.origin + ticks * self.tick, self.low, self.high)
-        if family_of(column) == "nothing":
-            return without_type(column, rows, self._python_values(numbers))
-        return write_moments(column, rows, self.moment, numbers, self.unit)
+        return write_moments(column, rows, self._numbers(points), self.unit)
 
-    def _python_values(self, numbers: NDArray[np.int64]) -> list[Any]:
-        if self.moment == "Time":
-            return [time_of_day(number * _NANOSECONDS[self.unit]) for number in numbers.tolist()]
-        kind = f"m8[{self.unit}]" if self.moment == "Duration" else f"M8[{self.unit}]"
-        coarse = "D" if self.moment == "Date" else "us"
-        return list(numbers.view(kind).astype(f"{kind[:2]}[{coarse}]").tolist())
+    def python_values(self, points: Values) -> list[Any]:  # noqa: D102
+        return python_moments(self.moment, self._numbers(points), self.unit)
+
+    def _numbers(self, points: Values) -> NDArray[np.int64]:
+        """Whole ticks after the first moment, inside the bounds; in Python's integers, for these cannot overflow."""
+        fewest, most = -((self.origin - self.low) // self.tick), (self.high - self.origin) // self.tick
+        ticks = (min(max(round(point / self.tick), fewest), most) for point in points[:, 0].tolist())
+        return np.array([min(max(self.origin + tick * self.tick, self.low), self.high) for tick in ticks], dtype=np.int64)
+
+
+def _after(numbers: NDArray[np.int64], origin: int) -> NDArray[np.float64]:
+    """How long after ``origin``, exactly where integers can say it."""
+    difference = numbers - np.int64(origin)
+    overflows = ((numbers ^ np.int64(origin)) & (numbers ^ difference)) < 0
+    return np.where(overflows, numbers.astype(np.float64) - float(origin), difference.astype(np.float64))
+
+
+def _representable(moment: str, unit: str) -> tuple[int, int]:
+    """The first and last moment of a kind that a column, and Python, can hold."""
+    if moment == "Time":
+        return 0, 86_400 * 10**9 // NANOSECONDS[unit] - 1
+    if moment == "Duration":
+        return -_LARGEST, _LARGEST
+    first, last = (day * NANOSECONDS["D"] // NANOSECONDS[unit] for day in _DAYS)
+    return max(first, -_LARGEST), min(last, _LARGEST)
 
 
 @stored()
@@ -236,14 +251,44 @@ class IdleCode:
     is_scaled: ClassVar[bool] = False
     family: ClassVar[str] = "any"
 
-    def read(self, column: nw.Series[Any], marker: Any) -> tuple[Values, Missing]:  # noqa: ARG002, D102
-        return np.empty((len(column), 0)), column.is_null().to_numpy()
-
-    def write(self, column: nw.Series[Any], rows: NDArray[np.int64], points: Values, integers: str) -> nw.Series[Any]:  # noqa: ARG002, D102
-        return column
+    def read(self, column: nw.Series[Any], marker: Any) -> Read:  # noqa: ARG002, D102
+        holes = column.is_null().to_numpy()
+        return np.empty((len(column), 0)), holes, holes
 
 
 ColumnCode = NumberCode | CategoryCode | MomentCode | IdleCode
+
+
+def write_column(
+    code: ColumnCode, column: nw.Series[Any], rows: NDArray[np.int64], points: Values, integers: str
+) -> nw.Series[Any]:
+    """The column with the values of ``points [len(rows), width]`` in its holes."""
+    if isinstance(code, IdleCode):
+        return column
+    if is_of_another_type(code, column):
+        return without_type(column, rows, code.python_values(points))
+    return code.write(column, rows, points, integers)
+
+
+def is_of_another_type(code: ColumnCode, column: nw.Series[Any]) -> bool:
+    """Whether a column without any value has a type that cannot hold what its code makes of points."""
+    unfit = family_of(column) != code.family or declared_labels(column) == []
+    return unfit and has_no_value(column)
+
+
+def label_holes(column: nw.Series[Any], marker: Any) -> Missing:
+    """Where a column of labels is null, NaN, or the number that marks missing ones."""
+    holes = nulls_of(column)
+    if marker != marker or column.dtype in (nw.String, nw.Boolean):
+        return holes
+    marked = [not isinstance(one, (str, bool)) and bool(one == marker) for one in column.to_list()]
+    return np.asarray(holes | np.array(marked, dtype=bool))
+
+
+def observed_labels(column: nw.Series[Any], marker: Any) -> set[Any]:
+    """The labels of a column, as JSON can hold them."""
+    pairs = zip(column.to_list(), label_holes(column, marker), strict=True)
+    return {plain_label(label) for label, hole in pairs if not hole}
 
 
 def simplex(n_corners: int) -> NDArray[np.float64]:
@@ -304,6 +349,11 @@ def fit_into(values: Values, kind: np.dtype[Any], low: Any = -math.inf, high: An
     cells[too_large], cells[too_small] = bounds.max, bounds.min
     cells[inside] = rounded[inside].astype(kind)
     return cells
+
+
+def numpy_type(column: nw.Series[Any]) -> np.dtype[Any]:
+    """NumPy's name for the type of a column of numbers."""
+    return np.dtype("bool" if column.dtype == nw.Boolean else str(column.dtype).lower())
 
 
 def series_like(source: Any, name: str, values: NDArray[Any], dtype: Any) -> nw.Series[Any]:

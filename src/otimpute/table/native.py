@@ -1,35 +1,34 @@
-"""What frames do not do alike: which kind of values a column holds, and how moments and labels are read and written.
+"""What frames do not do alike: which family of values a column belongs to, and how labels and objects are written.
 
-Narwhals covers the rest. Moments travel as whole numbers of a unit, labels as Python values.
+Narwhals covers the rest; moments have a file of their own.
 """
 
 from __future__ import annotations
 
 import datetime as dt
 from collections.abc import Sequence
-from decimal import Decimal
+from decimal import ROUND_CEILING, ROUND_FLOOR, ROUND_HALF_EVEN, Context, Decimal
 from typing import Any
 
 import narwhals as nw
 import numpy as np
 from numpy.typing import NDArray
 
-# In which unit the moments of a kind are counted where the column itself has none.
-_OWN_UNIT = {"Date": "D", "Time": "ns"}
-_PYTHON_MOMENTS = {dt.date: "Date", dt.time: "Time"}
+PYTHON_MOMENTS: dict[type, str] = {dt.date: "Date", dt.time: "Time"}
+_EXACTLY = Context(prec=100)
 
 
 def family_of(column: nw.Series[Any]) -> str:
     """How the values of a column can be treated: ``"number"``, ``"label"``, ``"moment"``, ``"nothing"`` or ``"other"``."""
-    dtype = column.dtype
+    dtype, native = column.dtype, column.to_native()
     if is_number(dtype) or dtype == nw.Decimal:
         return "number"
-    of_objects = column.implementation.is_pandas_like() and str(column.to_native().dtype) == "object"
-    if (of_objects or dtype in (nw.Object, nw.Unknown)) and bool(column.is_null().all()):
+    own = str(getattr(native, "dtype", None) or getattr(native, "type", "")).lower()
+    if own == "null" or (own == "object" and has_no_value(column)):
         return "nothing"
     if dtype in (nw.String, nw.Categorical, nw.Enum):
         return "label"
-    if dtype in (nw.Date, nw.Datetime, nw.Duration, nw.Time) or _is_local(column):
+    if dtype in (nw.Date, nw.Datetime, nw.Duration, nw.Time) or is_local(column):
         return "moment"
     if dtype != nw.Object or not column.implementation.is_pandas_like():
         return "other"
@@ -38,7 +37,23 @@ def family_of(column: nw.Series[Any]) -> str:
         return "number"
     if kinds <= {str}:
         return "label"
-    return "moment" if len(kinds) == 1 and kinds <= set(_PYTHON_MOMENTS) else "other"
+    return "moment" if len(kinds) == 1 and kinds <= set(PYTHON_MOMENTS) else "other"
+
+
+def has_no_value(column: nw.Series[Any]) -> bool:
+    """Whether everything in a column is null or NaN."""
+    return bool(nulls_of(column).all())
+
+
+def nulls_of(column: nw.Series[Any]) -> NDArray[np.bool_]:
+    """Where a column is null or NaN."""
+    absent = column.is_null().to_numpy()
+    return absent | column.is_nan().fill_null(True).to_numpy() if column.dtype.is_float() else absent
+
+
+def observed_of(column: nw.Series[Any]) -> list[Any]:
+    """The values of a column that are neither null nor NaN."""
+    return [value for value, null in zip(column.to_list(), nulls_of(column), strict=True) if not null]
 
 
 def is_number(dtype: Any) -> bool:
@@ -46,63 +61,14 @@ def is_number(dtype: Any) -> bool:
     return bool(dtype.is_float() or dtype == nw.Boolean or (dtype.is_integer() and dtype not in (nw.Int128, nw.UInt128)))
 
 
-def python_types(column: nw.Series[Any]) -> set[type]:
-    """The types of the values of a column of Python objects."""
-    return {type(value.item() if isinstance(value, np.generic) else value) for value in column.drop_nulls().to_list()}
-
-
-def moment_kind(column: nw.Series[Any]) -> tuple[str, str]:
-    """Which moments a column holds, and the unit it counts them in: ``("Datetime", "us")``."""
-    dtype: Any = column.dtype
-    if _is_local(column):
-        return "Datetime", column.to_native().dtype.unit
-    kind = _PYTHON_MOMENTS[next(iter(python_types(column)))] if dtype == nw.Object else type(dtype).__name__
-    return kind, _OWN_UNIT.get(kind) or dtype.time_unit
-
-
-def _is_local(column: nw.Series[Any]) -> bool:
+def is_local(column: nw.Series[Any]) -> bool:
     """Whether pandas holds moments of a time zone here; narwhals does not recognise every zone (America/New_York)."""
     return column.implementation.is_pandas_like() and hasattr(column.to_native().dtype, "tz")
 
 
-def read_moments(column: nw.Series[Any], kind: str, unit: str) -> NDArray[np.int64]:
-    """Moments as whole numbers of ``unit`` since 1970 (or midnight, or 0); 0 where null."""
-    absent = column.is_null().to_numpy()
-    if kind == "Time" or (kind == "Date" and column.implementation.is_pandas_like()):
-        to_number = _nanoseconds if kind == "Time" else dt.date.toordinal
-        epoch = 0 if kind == "Time" else dt.date(1970, 1, 1).toordinal()
-        pairs = zip(column.to_list(), absent, strict=True)
-        return np.array([0 if null else to_number(value) - epoch for value, null in pairs], dtype=np.int64)
-    moments = column.to_native().dt.tz_convert(None).to_numpy() if _is_local(column) else column.to_numpy()
-    numbers = moments.astype(f"{'m8' if kind == 'Duration' else 'M8'}[{unit}]").view(np.int64)
-    return np.where(absent, 0, numbers)
-
-
-def write_moments(
-    column: nw.Series[Any], rows: NDArray[np.int64], kind: str, numbers: NDArray[np.int64], unit: str
-) -> nw.Series[Any]:
-    """The column with moments, as whole numbers of ``unit``, in some rows."""
-    native = column.to_native()
-    own_unit = moment_kind(column)[1]
-    if column.implementation.is_pyarrow():
-        own_unit = {"date32[day]": "D", "date64[ms]": "ms"}.get(str(native.type)) or native.type.unit
-    numbers = numbers.view(f"m8[{unit}]").astype(f"m8[{own_unit}]").view(np.int64)
-    if column.implementation.is_polars():
-        return nw.from_native(native.to_physical().scatter(rows, numbers).cast(native.dtype), series_only=True)
-    if column.implementation.is_pyarrow():
-        pa = column.__native_namespace__()
-        whole = pa.int32() if native.type.bit_width == 32 else pa.int64()
-        return _replace(column, native.cast(whole), rows, pa.array(numbers).cast(whole), native.type)
-    if kind == "Time":
-        return _assign(column, rows, [time_of_day(number) for number in numbers.tolist()])
-    if kind == "Date":
-        days = numbers + dt.date(1970, 1, 1).toordinal()
-        return _assign(column, rows, [dt.date.fromordinal(day) for day in days.tolist()])
-    values = numbers.view(f"{'m8' if kind == 'Duration' else 'M8'}[{own_unit}]")
-    moments = nw.new_series(column.name, values, backend=column.implementation).to_native()
-    if _is_local(column):
-        moments = moments.dt.tz_localize("UTC").dt.tz_convert(native.dtype.tz)
-    return _assign(column, rows, moments.array)
+def python_types(column: nw.Series[Any]) -> set[type]:
+    """The types of the values of a column of Python objects."""
+    return {type(value.item() if isinstance(value, np.generic) else value) for value in observed_of(column)}
 
 
 def is_ordered(column: nw.Series[Any]) -> bool:
@@ -112,21 +78,21 @@ def is_ordered(column: nw.Series[Any]) -> bool:
         return False
     if column.implementation.is_pyarrow():
         return bool(native.type.ordered)
-    return bool(getattr(native.dtype, "ordered", False)) if column.implementation.is_pandas_like() else False
+    return column.implementation.is_pandas_like() and bool(getattr(native.dtype, "ordered", False))
 
 
 def declared_labels(column: nw.Series[Any]) -> list[Any] | None:
     """The categories a column was declared to have, in their order; None where it may hold any."""
     if column.dtype not in (nw.Categorical, nw.Enum):
         return None
-    if column.implementation.is_polars() and column.dtype == nw.Categorical:
-        return None  # takes any string
     native = column.to_native()
     if column.implementation.is_pyarrow():
-        return list(native.unify_dictionaries().combine_chunks().dictionary.to_pylist())
+        return list(dict.fromkeys(label for chunk in native.chunks for label in chunk.dictionary.to_pylist()))
     if column.implementation.is_pandas_like():
-        return list(native.cat.categories.tolist())
-    return list(native.dtype.categories.to_list())
+        # A dictionary of Arrow inside pandas takes any label.
+        return list(native.dtype.categories.tolist()) if hasattr(native.dtype, "categories") else None
+    # So does a Categorical of polars.
+    return list(native.dtype.categories.to_list()) if column.dtype == nw.Enum else None
 
 
 def write_labels(column: nw.Series[Any], rows: NDArray[np.int64], labels: Sequence[Any]) -> nw.Series[Any]:
@@ -136,26 +102,47 @@ def write_labels(column: nw.Series[Any], rows: NDArray[np.int64], labels: Sequen
         strings = native.cast(column.__native_namespace__().String)
         return nw.from_native(strings.scatter(rows, list(labels)).cast(native.dtype), series_only=True)
     if not column.implementation.is_pyarrow():
-        return _assign(column, rows, list(labels))
+        return assign(column, rows, list(labels))
     pa = column.__native_namespace__()
-    if column.dtype == nw.String:
-        return _replace(column, native, rows, pa.array(labels, native.type), native.type)
-    whole = native.unify_dictionaries().combine_chunks()
-    places = {label: place for place, label in enumerate(whole.dictionary.to_pylist())}
-    chosen = pa.array([places[label] for label in labels]).cast(whole.indices.type)
-    indices = _replace(column, whole.indices, rows, chosen, whole.indices.type).to_native().combine_chunks()
-    written = pa.DictionaryArray.from_arrays(indices, whole.dictionary, ordered=native.type.ordered)
-    return nw.from_native(pa.chunked_array([written]), series_only=True)
+    if column.dtype == nw.Categorical:
+        return nw.from_native(_write_dictionary(pa, native, rows, labels), series_only=True)
+    return replace(column, native, rows, pa.array(labels, native.type), native.type)
 
 
-def write_objects(column: nw.Series[Any], rows: NDArray[np.int64], numbers: NDArray[np.floating]) -> nw.Series[Any]:
-    """A column of decimals, or of Python's own numbers, with such numbers in some rows."""
+def _write_dictionary(pa: Any, native: Any, rows: NDArray[np.int64], labels: Sequence[Any]) -> Any:
+    """Chunk by chunk, for each has a dictionary of its own; what one lacks is added to it."""
+    chunks, begin = [], 0
+    for chunk in native.chunks:
+        here = (rows >= begin) & (rows < begin + len(chunk))
+        entries = chunk.dictionary.to_pylist()
+        places: dict[Any, int] = {}
+        for place, label in enumerate(entries):
+            places.setdefault(label, place)
+        chosen = [labels[k] for k in np.flatnonzero(here).tolist()]
+        for label in chosen:
+            if label not in places:
+                places[label] = len(entries)
+                entries.append(label)
+        indices = np.asarray(chunk.indices.fill_null(0)).astype(np.int64)
+        null = np.asarray(chunk.indices.is_null().to_numpy(zero_copy_only=False)).copy()
+        indices[rows[here] - begin] = [places[label] for label in chosen]
+        null[rows[here] - begin] = False
+        written = pa.array(indices, mask=null).cast(chunk.indices.type)
+        dictionary = pa.array(entries, chunk.dictionary.type)
+        chunks.append(pa.DictionaryArray.from_arrays(written, dictionary, ordered=native.type.ordered))
+        begin += len(chunk)
+    return pa.chunked_array(chunks, native.type)
+
+
+def write_objects(
+    column: nw.Series[Any], rows: NDArray[np.int64], numbers: NDArray[np.floating], low: float, high: float
+) -> nw.Series[Any]:
+    """A column of decimals, or of Python's own numbers, with such numbers, inside the bounds, in some rows."""
     native = column.to_native()
     values: list[Any]
     if column.dtype == nw.Decimal or python_types(column) == {Decimal}:
-        observed = column.drop_nulls().to_list()
-        places = max((-int(value.as_tuple().exponent) for value in observed), default=0)
-        values = [round(Decimal(number), max(places, 0)) for number in numbers.tolist()]
+        scale, digits = _decimal_format(column)
+        values = [_decimal(number, scale, digits, low, high) for number in numbers.tolist()]
     else:
         kinds = python_types(column)
         make: Any = bool if kinds == {bool} else int if kinds == {int} else float
@@ -165,29 +152,45 @@ def write_objects(column: nw.Series[Any], rows: NDArray[np.int64], numbers: NDAr
         written = column.__native_namespace__().Series(values, dtype=native.dtype)
         return nw.from_native(native.scatter(rows, written), series_only=True)
     if column.implementation.is_pyarrow():
-        return _replace(column, native, rows, column.__native_namespace__().array(values, native.type), native.type)
-    return _assign(column, rows, values)
+        return replace(column, native, rows, column.__native_namespace__().array(values, native.type), native.type)
+    return assign(column, rows, values)
 
 
-def _assign(column: nw.Series[Any], rows: NDArray[np.int64], values: Any) -> nw.Series[Any]:
+def _decimal_format(column: nw.Series[Any]) -> tuple[int, int | None]:
+    """Digits after the point and in all, as declared, or the most that any observed value has."""
+    native = column.to_native()
+    declared: Any = native.type if column.implementation.is_pyarrow() else native.dtype
+    declared = getattr(declared, "pyarrow_dtype", declared)
+    if hasattr(declared, "scale"):
+        return int(declared.scale), int(declared.precision)
+    return max((-int(value.as_tuple().exponent) for value in observed_of(column)), default=0), None
+
+
+def _decimal(number: float, scale: int, digits: int | None, low: float, high: float) -> Decimal:
+    """The nearest decimal of so many digits that lies inside the bounds."""
+    step = Decimal(1).scaleb(-scale)
+    value = Decimal(number).quantize(step, ROUND_HALF_EVEN, _EXACTLY)
+    if value < low:
+        value = Decimal(low).quantize(step, ROUND_CEILING, _EXACTLY)
+    if value > high:
+        value = Decimal(high).quantize(step, ROUND_FLOOR, _EXACTLY)
+    if digits is not None:
+        largest = (Decimal(10) ** digits - 1).scaleb(-scale, _EXACTLY)
+        value = max(-largest, min(largest, value))
+    return value
+
+
+def assign(column: nw.Series[Any], rows: NDArray[np.int64], values: Any) -> nw.Series[Any]:
+    """A copy of a pandas column with values in some rows."""
     native = column.to_native().copy()
     native.iloc[rows] = values
     return nw.from_native(native, series_only=True)
 
 
-def _replace(column: nw.Series[Any], native: Any, rows: NDArray[np.int64], values: Any, kind: Any) -> nw.Series[Any]:
+def replace(column: nw.Series[Any], native: Any, rows: NDArray[np.int64], values: Any, kind: Any) -> nw.Series[Any]:
+    """An Arrow column with values in some rows, as type ``kind``."""
     pa = column.__native_namespace__()
     chosen = np.zeros(len(native), dtype=bool)
     chosen[rows] = True
     replaced = pa.compute.replace_with_mask(native, pa.array(chosen), values).cast(kind)
     return nw.from_native(replaced if isinstance(replaced, pa.ChunkedArray) else pa.chunked_array([replaced]), series_only=True)
-
-
-def _nanoseconds(time: dt.time) -> int:
-    return ((time.hour * 60 + time.minute) * 60 + time.second) * 10**9 + time.microsecond * 1000
-
-
-def time_of_day(nanoseconds: int) -> dt.time:
-    """The time so many nanoseconds after midnight."""
-    seconds, rest = divmod(nanoseconds, 10**9)
-    return dt.time(seconds // 3600, seconds // 60 % 60, seconds % 60, rest // 1000)

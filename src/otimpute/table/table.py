@@ -9,7 +9,7 @@ import narwhals as nw
 import numpy as np
 from numpy.typing import NDArray
 
-from .codes import CategoryCode, ColumnCode, NumberCode, fit_into, nearest_rows, series_like
+from .codes import CategoryCode, ColumnCode, NumberCode, fit_into, nearest_rows, series_like, write_column
 
 
 @dataclass(frozen=True)
@@ -86,7 +86,8 @@ class Table:
         for k, (code, column) in enumerate(zip(self.codes, frame.iter_columns(), strict=True)):
             rows = np.flatnonzero(self.holes[:, k])
             if keep[k] and len(rows):
-                changed.append(code.write(column, rows, dense[rows, place : place + code.width], integers).alias(column.name))
+                points = dense[rows, place : place + code.width]
+                changed.append(write_column(code, column, rows, points, integers).alias(column.name))
             place += code.width
         changed += [
             series_like(frame, f"missingindicator_{frame.columns[k]}", self.holes[:, k], nw.Boolean()) for k in indicators
@@ -108,3 +109,14 @@ def as_frame(X: Any) -> nw.DataFrame[Any] | None:
     if isinstance(frame, nw.LazyFrame):
         raise TypeError("X is a lazy frame, whose values are not computed yet; pass X.collect()")
     return frame if isinstance(frame, nw.DataFrame) else None
+
+
+def with_fields_of(source: nw.DataFrame[Any], completed: nw.DataFrame[Any]) -> nw.DataFrame[Any]:
+    """An Arrow table with the metadata that fields of the source have and kept their type."""
+    before, after = source.to_native().schema, completed.to_native().schema
+    fields = [
+        before.field(field.name) if field.name in before.names and before.field(field.name).type == field.type else field
+        for field in after
+    ]
+    schema = completed.__native_namespace__().schema(fields, metadata=before.metadata)
+    return nw.from_native(completed.to_native().cast(schema), eager_only=True)

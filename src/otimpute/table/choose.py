@@ -1,0 +1,172 @@
+"""Which code suits a column, from what it holds and what was wished for it."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import narwhals as nw
+import numpy as np
+
+from .._warn import warn_user
+from ..exceptions import OtimputeWarning
+from .codes import (
+    CategoryCode,
+    ColumnCode,
+    IdleCode,
+    MomentCode,
+    NumberCode,
+    numpy_type,
+    observed_labels,
+    plain_label,
+)
+from .constraint import Constraint
+from .moments import moment_kind, read_bound, read_moments
+from .native import declared_labels, family_of, has_no_value, is_ordered, python_types
+
+# Text of which hardly any value occurs twice names rows (people, comments); fewer values than this may be categories.
+_FEW_LABELS = 10
+HOLDS = {
+    "number": "numbers",
+    "label": "text or categories",
+    "moment": "dates or times",
+    "nothing": "no value",
+    "other": "values of another kind",
+}
+
+
+def choose_code(column: nw.Series[Any], wish: Constraint, max_categories: int | None, marker: Any) -> ColumnCode:
+    """The code of one column."""
+    family, name = family_of(column), column.name
+    is_category = wish.categories is not None or wish.ordered
+    if is_category and wish.limits_numbers:
+        raise ValueError(
+            f"column {name!r} is to have categories or an order, so bounds, integer and non_negative make no sense"
+        )
+    if wish.limits_numbers and family in ("label", "other"):
+        raise ValueError(
+            f"column {name!r} holds {HOLDS[family]}: bounds, integer and non_negative are for numbers; "
+            'use {"categories": [...]}'
+        )
+    if is_category and (family in ("moment", "other") or column.dtype == nw.Decimal):
+        raise ValueError(f"column {name!r} of type {column.dtype} takes no categories and no order; convert it to text")
+    if family == "number" and not is_category:
+        return _number_code(name, _number_kind(column), wish, column, marker)
+    if has_no_value(column):
+        # A column of numbers, or of no type, gets 0; one of text or dates has no such value and stays empty.
+        return number_code(name, "empty", wish) if family == "nothing" else IdleCode("empty")
+    if family == "moment":
+        return _moment_code(column, wish)
+    return IdleCode("other") if family == "other" else _category_code(column, wish, max_categories, marker)
+
+
+def _category_code(column: nw.Series[Any], wish: Constraint, max_categories: int | None, marker: Any) -> ColumnCode:
+    observed = observed_labels(column, marker)
+    declared = declared_labels(column)
+    if wish.ordered and declared is None and wish.categories is None:
+        raise ValueError(f'column {column.name!r} has no order of its own; add its "categories" in their order')
+    ordered = wish.ordered or is_ordered(column)
+    if wish.categories is not None:
+        allowed = [_as_in(column, label) for label in wish.categories]
+        strange = sorted(map(str, observed - set(allowed)))
+        if not observed & set(allowed):
+            raise ValueError(
+                f"categories of column {column.name!r} must occur in it, got {allowed[:10]}, it has {strange[:10]}"
+            )
+        if strange:
+            warn_user(
+                f"column {column.name!r} has observed values that are not among its categories ({', '.join(strange[:5])}); "
+                "they stay, and are never imputed",
+                OtimputeWarning,
+            )
+    else:
+        allowed = sorted(observed, key=_sort_key) if declared is None else list(dict.fromkeys(map(plain_label, declared)))
+        n_observed = len(column) - int(column.null_count())
+        rare = declared is None and len(observed) > max(_FEW_LABELS, n_observed / 2)
+        if max_categories is not None and (rare or len(observed) > max_categories):
+            return IdleCode("text")
+    # What never occurred cannot be told apart; with an order it still has a place between its neighbours.
+    return CategoryCode(tuple(label for label in allowed if ordered or label in observed), ordered)
+
+
+def _as_in(column: nw.Series[Any], label: Any) -> Any:
+    """A label as the column holds it: 0.1 is another number in single precision."""
+    return float(np.float32(label)) if column.dtype == nw.Float32 else plain_label(label)
+
+
+def _number_kind(column: nw.Series[Any]) -> str:
+    if column.dtype == nw.Object:
+        kinds = python_types(column)
+        return "boolean" if kinds == {bool} else "integer" if kinds == {int} else "number"
+    if column.dtype == nw.Boolean:
+        return "boolean"
+    return "integer" if column.dtype.is_integer() else "number"
+
+
+def number_code(name: Any, kind: str, wish: Constraint, limits: tuple[float, float] = (-math.inf, math.inf)) -> NumberCode:
+    """The code of a column of numbers that cannot hold more than its ``limits``."""
+    if kind == "boolean" and wish.limits_numbers:
+        raise ValueError(f"column {name!r} holds booleans, which bounds, integer and non_negative do not concern")
+    low, high = (_as_number(name, bound, open_end) for bound, open_end in zip(wish.bounds, (-math.inf, math.inf), strict=True))
+    if wish.non_negative:
+        low = max(low, 0.0)
+    if wish.integer or kind == "integer":
+        low, high = (_whole(low, math.ceil), _whole(high, math.floor))
+    if low > high or low > limits[1] or high < limits[0]:
+        raise ValueError(f"column {name!r} has no possible value: its constraints leave nothing between {low:g} and {high:g}")
+    return NumberCode(kind, low, high, wish.integer)
+
+
+def _number_code(name: Any, kind: str, wish: Constraint, column: nw.Series[Any], marker: Any) -> NumberCode:
+    limits = np.iinfo(numpy_type(column)) if column.dtype.is_integer() else None
+    code = number_code(name, kind, wish, (limits.min, limits.max) if limits else (-math.inf, math.inf))
+    if not code.is_free:
+        values, _, holes = code.read(column, marker)
+        outside = values[~holes & ((values[:, 0] < code.low) | (values[:, 0] > code.high)), 0]
+        _warn_of_outside(name, len(outside), f"{code.low:g} to {code.high:g}")
+    return code
+
+
+def _as_number(name: Any, bound: Any, open_end: float) -> float:
+    if bound is None:
+        return open_end
+    try:
+        number = math.nan if isinstance(bound, (bool, str)) else float(bound)
+    except (TypeError, ValueError, OverflowError):
+        number = math.nan
+    if math.isnan(number):
+        raise TypeError(f"bounds of column {name!r} must be numbers, or None where open, got {bound!r}")
+    return number
+
+
+def _whole(bound: float, rounding: Any) -> float:
+    return float(rounding(bound)) if math.isfinite(bound) else bound
+
+
+def _moment_code(column: nw.Series[Any], wish: Constraint) -> MomentCode:
+    if wish.integer or wish.non_negative:
+        raise ValueError(f"column {column.name!r} holds dates or times, which integer and non_negative do not concern")
+    try:
+        low, high = (read_bound(bound, column, is_lower=place == 0) for place, bound in enumerate(wish.bounds))
+    except ValueError as error:
+        raise TypeError(
+            f"bounds of column {column.name!r} must be {error}, or None where open, got {list(wish.bounds)}"
+        ) from error
+    if low is not None and high is not None and low > high:
+        raise ValueError(f"column {column.name!r} has no possible value between {wish.bounds[0]} and {wish.bounds[1]}")
+    moments = read_moments(column, moment_kind(column)[1])[~column.is_null().to_numpy()]
+    outside = (moments < low if low is not None else False) | (moments > high if high is not None else False)
+    _warn_of_outside(column.name, int(np.sum(outside)), f"{wish.bounds[0]} to {wish.bounds[1]}")
+    return MomentCode.fit(column, low, high)
+
+
+def _warn_of_outside(name: Any, n_outside: int, bounds: str) -> None:
+    if n_outside:
+        warn_user(
+            f"column {name!r} has {n_outside} observed values outside its bounds ({bounds}); these stay, imputed ones obey",
+            OtimputeWarning,
+        )
+
+
+def _sort_key(label: Any) -> tuple[str, Any]:
+    return ("", label) if isinstance(label, (bool, int, float)) else ("text", label)
