@@ -320,7 +320,7 @@ def test_a_warm_start_continues_from_the_trained_completer() -> None:
     np.testing.assert_allclose(imputer.transform(X_incomplete), before, atol=1e-3)
     cold = MetaSinkhornImputer(max_steps=1, learning_rate=1e-7, random_state=0).fit(X_incomplete)
     assert np.abs(cold.transform(X_incomplete) - before).max() > 0.1
-    with pytest.raises(ValueError, match="continues a fit of 13 columns"):
+    with pytest.raises(ValueError, match="first fit has 13 columns"):
         imputer.fit(X_incomplete[:, :4])
 
 

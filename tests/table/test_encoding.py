@@ -369,7 +369,7 @@ def test_names_that_are_no_text_keep_their_order_too() -> None:
     imputer = MeanImputer().fit(pd.DataFrame({0: [1.0, 2.0], 1: [100.0, 200.0]}))
     with pytest.raises(ValueError, match=r"columns must be \['0', '1'\], in this order, got \['1', '0'\]"):
         imputer.transform(pd.DataFrame({1: [np.nan], 0: [np.nan]}))
-    with pytest.raises(ValueError, match="whose name is None"):
+    with pytest.raises(ValueError, match="whose name is None or NaN"):
         MeanImputer().fit(pd.DataFrame([[1.0, None]], columns=[None, 1]))
 
 

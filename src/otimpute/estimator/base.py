@@ -203,8 +203,8 @@ class BaseImputer(Storable, TransformerMixin, BaseEstimator, ABC):  # type: igno
             if frame.shape[axis] == 0:
                 raise ValueError(f"X must have at least one {what}, got shape {frame.shape}")
         validate_data(self, X, reset=reset, skip_check_array=True)
-        if any(name is None for name in frame.columns):
-            raise ValueError("X has a column whose name is None; give it a name")
+        if any(name is None or name != name for name in frame.columns):
+            raise ValueError("X has a column whose name is None or NaN; give it a name")
         if reset and not self._keeps_encoding():
             self._encoding = Encoding.of_frame(frame, self.constraints, self.max_categories, self._missing_values())
         return self._encoding.read_frame(frame, self._missing_values())

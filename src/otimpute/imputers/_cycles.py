@@ -292,6 +292,8 @@ def warn_of_held_predictions(values: NDArray[np.float32], trainees: Sequence[Tra
     n_held = n_all = 0
     for trainee in trainees:
         column, low, high = trainee.target.column, np.float32(trainee.target.low), np.float32(trainee.target.high)
+        if low == high:
+            continue  # a column that no longer varies in a warm start: held by design
         predictions = values[trainee.rows, column]
         n_held += int(((predictions <= low) | (predictions >= high)).sum())
         n_all += len(predictions)
