@@ -71,7 +71,6 @@ def test_the_examples_of_the_guide_to_mixed_tables_run(capsys: pytest.CaptureFix
         "README.md",
         "docs/command-line.md",
         "docs/mixed-tables.md",
-        "docs/studies/mixed.md",
         "docs/benchmark.md",
         "docs/models.md",
         "docs/model-files.md",
