@@ -16,7 +16,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from every_imputer import IMPUTERS, Make, grouped_table
-from otimpute.exceptions import OtimputeWarning
+from otimpute.exceptions import DivergedError, OtimputeWarning
 
 ARROW_TYPES = {
     "float64": (pa.float64(), st.floats(-1e6, 1e6)),
@@ -103,10 +103,16 @@ def check_promises(make: Make, frame: Any) -> None:
 @pytest.mark.parametrize("kind", FRAMES)
 @settings(max_examples=8, deadline=None, suppress_health_check=list(HealthCheck))
 @given(table=tables())
-def test_any_table_comes_back_complete_with_its_types_and_observed_values(make: Make, kind: str, table: pa.Table) -> None:
+def test_any_table_comes_back_complete_with_its_types_and_observed_values(
+    make: Make, name_of: str, kind: str, table: pa.Table
+) -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # columns without values are drawn too
-        check_promises(make, FRAMES[kind](table))
+        try:
+            check_promises(make, FRAMES[kind](table))
+        except DivergedError:
+            # The authors' ε is the square of a small number: a handful of rows with an outlier can be too much, and it says so.
+            assert name_of.endswith("paper")
 
 
 # Short runs of slow starters: the first steps of the published presets do not get far.

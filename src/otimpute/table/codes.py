@@ -26,6 +26,7 @@ from .native import (
     has_no_value,
     is_number,
     nulls_of,
+    write_booleans,
     write_labels,
     write_objects,
 )
@@ -95,6 +96,8 @@ class NumberCode:
         if integers == "float" and not column.dtype.is_float():
             column = column.cast(nw.Float64)
         fitting = fit_into(self.obey(points[:, 0]), numpy_type(column), self.low, self.high)
+        if column.dtype == nw.Boolean and column.implementation.is_pyarrow():
+            return write_booleans(column, rows, fitting)
         return column.scatter(rows, series_like(column, column.name, fitting, column.dtype))
 
     def python_values(self, points: Values) -> list[Any]:

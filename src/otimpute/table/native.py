@@ -134,6 +134,12 @@ def _write_dictionary(pa: Any, native: Any, rows: NDArray[np.int64], labels: Seq
     return pa.chunked_array(chunks, native.type)
 
 
+def write_booleans(column: nw.Series[Any], rows: NDArray[np.int64], values: NDArray[np.bool_]) -> nw.Series[Any]:
+    """An Arrow column of booleans with some in some rows: by way of integers, for Arrow 16 cannot replace booleans."""
+    pa, native = column.__native_namespace__(), column.to_native()
+    return replace(column, native.cast(pa.int8()), rows, pa.array(values).cast(pa.int8()), native.type)
+
+
 def write_objects(
     column: nw.Series[Any], rows: NDArray[np.int64], numbers: NDArray[np.floating], low: float, high: float
 ) -> nw.Series[Any]:
@@ -146,11 +152,13 @@ def write_objects(
     else:
         kinds = python_types(column)
         make: Any = bool if kinds == {bool} else int if kinds == {int} else float
-        cells = numbers >= 0.5 if make is bool else np.rint(numbers) if make is int else numbers
-        values = [make(cell) for cell in cells.tolist()]
+        rounded = numbers >= 0.5 if make is bool else np.rint(numbers) if make is int else numbers
+        values = [make(number) for number in rounded.tolist()]
     if column.implementation.is_polars():
-        written = column.__native_namespace__().Series(values, dtype=native.dtype)
-        return nw.from_native(native.scatter(rows, written), series_only=True)
+        cells = native.to_list()  # older ones cannot scatter decimals
+        for row, value in zip(rows.tolist(), values, strict=True):
+            cells[row] = value
+        return nw.from_native(type(native)(column.name, cells, dtype=native.dtype), series_only=True)
     if column.implementation.is_pyarrow():
         return replace(column, native, rows, column.__native_namespace__().array(values, native.type), native.type)
     return assign(column, rows, values)
@@ -162,7 +170,7 @@ def _decimal_format(column: nw.Series[Any]) -> tuple[int, int | None]:
     declared: Any = native.type if column.implementation.is_pyarrow() else native.dtype
     declared = getattr(declared, "pyarrow_dtype", declared)
     if hasattr(declared, "scale"):
-        return int(declared.scale), int(declared.precision)
+        return int(declared.scale), declared.precision
     return max((-int(value.as_tuple().exponent) for value in observed_of(column)), default=0), None
 
 
