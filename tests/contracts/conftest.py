@@ -25,14 +25,14 @@ def own_model(d_in: int) -> Any:
     return module
 
 
-def own_completer() -> Any:
+def own_completer(n_columns: int = 4) -> Any:
     import torch
 
     from otimpute.imputers.joint_completer import JointCompleter
 
     with torch.random.fork_rng():
         torch.manual_seed(0)
-        return JointCompleter(4, width=5)
+        return JointCompleter(n_columns, width=5)
 
 
 # Variants that hold the same kinds of parts as another one are left out.
@@ -41,8 +41,10 @@ STORED: dict[str, Make] = {
 }
 if find_spec("torch"):
     STORED |= {
-        "own-completer": lambda **k: MetaSinkhornImputer(own_completer(), **{"max_steps": 5, "random_state": 0, **k}),
-        "own-model": lambda **k: RoundRobinImputer(own_model, **{**SHORT, **k}),
+        "own-completer": lambda **k: MetaSinkhornImputer(
+            **{"completer": own_completer(), "max_steps": 5, "random_state": 0, **k}
+        ),
+        "own-model": lambda **k: RoundRobinImputer(**{"model": own_model, **SHORT, **k}),
     }
 GIVEN: dict[str, dict[str, Any]] = {"own-completer": {"completer": own_completer}, "own-model": {"model": own_model}}
 

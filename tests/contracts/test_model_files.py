@@ -126,12 +126,11 @@ def test_mixed_tables_are_imputed_alike_after_loading(model_name: str, models: A
         size_class=pl.Series(["S", None, "L"] * 30, dtype=pl.Enum(["S", "M", "L"])),
         note=pl.Series([f"row {k}" for k in range(90)]),
     )
-    name = "meta-sinkhorn" if model_name == "own-completer" else model_name  # which has four columns
     wishes = {"size": {"bounds": (0, 5)}, "colour": {"categories": ["red", "green", "blue"]}}
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", OtimputeWarning)
-        imputer = models.make(name, constraints=wishes).fit(frame)
-        loaded = models.reload(name, imputer, tmp_path / "model")
+        imputer = models.make(model_name, constraints=wishes, **models.given(model_name)).fit(frame)
+        loaded = models.reload(model_name, imputer, tmp_path / "model")
         assert loaded.column_kinds_ == imputer.column_kinds_
         assert loaded.transform(frame).equals(imputer.transform(frame))
 

@@ -78,7 +78,11 @@ class Wild(Linear):
 X_INCOMPLETE = punch(correlated(60, 3))[0]
 
 WRONG_COMPLETERS: dict[str, tuple[Any, type[Exception], str]] = {
-    "not a module": (lambda values, missing: values, TypeError, "completer must be a torch.nn.Module, got <function"),
+    "not a module": (
+        lambda values, missing: values,
+        TypeError,
+        "completer must be a torch.nn.Module or make one from a number of columns, but completer(3) failed",
+    ),
     "no parameters": (Fixed(), ValueError, "completer has no trainable parameters"),
     "wrong shape": (
         Changed(3, lambda out, v, m, layer: out[:, :2]),
@@ -99,7 +103,7 @@ WRONG_COMPLETERS: dict[str, tuple[Any, type[Exception], str]] = {
         "does not depend on them",
     ),
     "in place": (Changed(3, lambda out, v, m, layer: v.masked_scatter_(m, layer(v)[m])[:, :2]), ValueError, "got (60, 2)"),
-    "a class": (Linear, TypeError, "(a class; pass an instance of it)"),
+    "a function of something else": (lambda n_columns: 3, TypeError, "completer must be a torch.nn.Module, got 3"),
     "another table": (Linear(5), ValueError, "failed on tensors of shape (60, 3)"),
     "half precision": (Linear(3).half(), ValueError, "float32 or float64 on the CPU, got torch.float16"),
     "meta device": (Linear(3).to("meta"), ValueError, "on the CPU, got torch.float32 on meta"),

@@ -43,11 +43,12 @@ class MetaSinkhornImputer(TransportImputer):
 
     Parameters
     ----------
-    completer : torch.nn.Module or None, default=None
+    completer : torch.nn.Module, function or None, default=None
         Called with ``values [rows, columns]`` (standardised, a first guess in the holes) and ``missing [rows, columns]``
-        (bool), it returns completed rows: ``torch.where(missing, prediction, values)``. The columns are those of the table. The
-        module is copied, yours is not changed. None takes a network with two hidden layers on values and indicators, which
-        corrects the first guess.
+        (bool), it returns completed rows: ``torch.where(missing, prediction, values)``. The columns are those of the table; a
+        category with k labels has k − 1 of them. Where you do not want to count, pass a function (or class) that makes a module
+        from their number. The module is copied, yours is not changed. None takes a network with two hidden layers on values and
+        indicators, which corrects the first guess.
     max_steps : int or "auto", default="auto"
         Updates by Adam; automatically 1000, and more when that is too few for every row to be drawn about 10 times.
     n_pairs : int, default=2
@@ -267,12 +268,21 @@ class MetaSinkhornImputer(TransportImputer):
         return prepared.work
 
     def _make_completer(self) -> Completer:
-        module = self.completer
+        torch = torch_for("MetaSinkhornImputer")
+        module, n_columns = self.completer, len(self._empty)
         if module is None:
             from .joint_completer import JointCompleter
 
-            module = JointCompleter(len(self._empty))
-        return Completer(module, len(self._empty), self._places(), self._empty)
+            module = JointCompleter(n_columns)
+        elif callable(module) and not isinstance(module, torch.nn.Module):
+            try:
+                module = module(n_columns)
+            except TypeError as error:
+                raise TypeError(
+                    f"completer must be a torch.nn.Module or make one from a number of columns, but completer({n_columns}) "
+                    f"failed: {error}"
+                ) from error
+        return Completer(module, n_columns, self._places(), self._empty)
 
     def _first_guess(self, work: NDArray[np.float32], holes: NDArray[np.bool_], guess: GaussianModel | None) -> None:
         """What a completer starts from: column means, or the conditional means of a Gaussian model."""
@@ -343,10 +353,7 @@ class MetaSinkhornImputer(TransportImputer):
     def _restore_state(self, state: dict[str, Any], sizes: dict[str, int]) -> None:
         weights, guess, learned = state.pop("weights"), state.pop("guess"), state.pop("learned")
         super()._restore_state(state, sizes)
-        torch = torch_for("MetaSinkhornImputer")
         with torch_session(0):
-            if callable(self.completer) and not isinstance(self.completer, torch.nn.Module):
-                self.completer = self.completer()
             completer = self._make_completer()
         take_weights(completer.module, weights, "completer")
         self.completer_ = completer.module
