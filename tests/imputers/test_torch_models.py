@@ -81,7 +81,7 @@ WRONG_COMPLETERS: dict[str, tuple[Any, type[Exception], str]] = {
     "not a module": (
         lambda values, missing: values,
         TypeError,
-        "completer must be a torch.nn.Module or make one from a number of columns, but completer(3) failed",
+        "completer must be a torch.nn.Module or make one from a number of columns, but",
     ),
     "no parameters": (Fixed(), ValueError, "completer has no trainable parameters"),
     "wrong shape": (
