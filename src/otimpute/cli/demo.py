@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from .show import console, grid, tell
+from .show import add_rows, grid, tell, tell_table
 
 if TYPE_CHECKING:
     from numpy.random import Generator
@@ -78,7 +78,12 @@ def _show_beginning(n_rows: int = 6) -> None:
         with Path(name).open(newline="", encoding="utf-8") as file:
             tables.append(list(csv.reader(file))[1 : n_rows + 1])
     table = grid(*_NAMES)
-    for before, after in zip(*tables, strict=True):
-        table.add_row(*(Text(new, style="" if old else "bold green") for old, new in zip(before, after, strict=True)))
-    console().print(table)
+    add_rows(
+        table,
+        [
+            [Text(new, style="" if old else "bold green") for old, new in zip(before, after, strict=True)]
+            for before, after in zip(*tables, strict=True)
+        ],
+    )
+    tell_table(table)
     tell("", err=False)

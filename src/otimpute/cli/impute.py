@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from .method import ColumnChoice, Constraints, MethodChoice
-from .options import InputFile, OutputFile, Reading, Showing, Writing, about, command, option
+from .options import InputFile, OutputFile, Reading, Showing, Writing, about, check_apart, command, option
 from .show import (
     add_rows,
     bar,
@@ -25,6 +25,7 @@ from .show import (
     tell,
     tell_json,
     tell_notes,
+    tell_table,
     working,
 )
 
@@ -51,6 +52,7 @@ def impute(
 
     Everything else comes out as it went in: other fields byte by byte, rows and columns in their order.
     """
+    check_apart({"IN": source, "--out": out, "--save-model": save_model, "--checkpoint": method.checkpoint})
     writing.check(out, source)
     if save_model is not None:
         writing.check_model(save_model)
@@ -80,6 +82,7 @@ def fit(
     reading: Reading,
 ) -> None:
     """Learn from a table how to fill holes, and keep it in a file for [bold]otimpute apply[/]."""
+    check_apart({"IN": source, "--model": model, "--checkpoint": method.checkpoint})
     writing.check_model(model)
     fitted = learn(source, reading, choice, constraints, method, showing)
     fitted.imputer.save(model)
@@ -216,7 +219,7 @@ def _show(fitted: Fitted, out: str) -> None:
             for column in rows
         ],
     )
-    console(err=True).print(table)
+    tell_table(table, err=True)
     validation = fitted.validation()
     if validation:
         mae, rmse = (number(value) for value in validation.values())

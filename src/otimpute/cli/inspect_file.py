@@ -11,7 +11,7 @@ import typer
 from .apply import load_model
 from .method import ColumnChoice, Constraints
 from .options import Reading, Showing, about, command
-from .show import add_rows, bar, console, count, duration, grid, in_options, listed, share, tell, tell_json
+from .show import add_rows, bar, count, duration, grid, in_options, listed, share, tell, tell_json, tell_table
 
 if TYPE_CHECKING:
     from ..files import TableFile
@@ -75,7 +75,7 @@ def _inspect_model(path: Path, showing: Showing) -> None:
         tell("parameters: " + ", ".join(f"{name}={value!r}" for name, value in own.items()), err=False)
     table = grid("column", "kind")
     add_rows(table, list(kinds.items()))
-    console().print(table)
+    tell_table(table)
     tell(f"fills these columns of other tables: otimpute apply {path} IN -o OUT", err=False, style="dim")
 
 
@@ -121,7 +121,7 @@ def _show_table(table: TableFile, columns: Sequence[dict[str, Any]], patterns: S
             for column in columns
         ],
     )  # fmt: skip
-    console().print(shown)
+    tell_table(shown)
     if not holes:
         tell("nothing is missing", err=False)
         return
@@ -142,11 +142,9 @@ def _origin(table: TableFile) -> str:
         delimiter = {",": "commas", ";": "semicolons", "\t": "tabulators", "|": "bars"}.get(
             dialect["delimiter"], repr(dialect["delimiter"])
         )
-        parts += [
-            f"separated by {delimiter}",
-            dialect["encoding"],
-            f"decimal {'comma' if dialect['decimal'] == ',' else 'point'}",
-        ]
+        if len(told["columns"]) > 1:
+            parts.append(f"separated by {delimiter}")
+        parts += [dialect["encoding"], f"decimal {'comma' if dialect['decimal'] == ',' else 'point'}"]
         if not dialect["header"]:
             parts.append("no names in the first line")
     if "sheet" in told:

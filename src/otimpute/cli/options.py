@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import inspect
+import os
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, fields, is_dataclass
 from functools import partial, wraps
+from itertools import combinations
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -59,6 +61,19 @@ def about(path: str) -> Iterator[None]:
     except (ValueError, TypeError) as error:
         error.add_note("standard input" if path == "-" else path)
         raise
+
+
+def check_apart(paths: dict[str, str | Path | None]) -> None:
+    """Refuse one file for several things; a table may replace the one it was made from (see `Writing.check`).
+
+    >>> check_apart({"IN": "a.csv", "--out": "b.csv", "--save-model": "b.csv"})
+    Traceback (most recent call last):
+    ValueError: --out and --save-model are the same file, 'b.csv'; give another name
+    """
+    named = {what: str(path) for what, path in paths.items() if path is not None and str(path) != "-"}
+    for one, other in combinations(named, 2):
+        if {one, other} != {"IN", "--out"} and os.path.realpath(named[one]) == os.path.realpath(named[other]):
+            raise ValueError(f"{one} and {other} are the same file, {named[other]!r}; give another name")
 
 
 @dataclass(frozen=True)

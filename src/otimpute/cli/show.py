@@ -15,9 +15,11 @@ import typer
 if TYPE_CHECKING:
     from rich.console import Console
     from rich.table import Table
+    from rich.text import Text
 
 _BAR = 10
 _MOST_ROWS = 40
+_NARROWEST, _BETWEEN = 8, 3  # characters that are left of words, and that lie between columns
 # What the library calls parameters are options here.
 _AS_OPTIONS: tuple[tuple[str, str], ...] = (
     (r"\bforce to replace\b", "--force to replace"),
@@ -128,14 +130,24 @@ def grid(*columns: str | tuple[str, str]) -> Table:
     return table
 
 
-def add_rows(table: Table, rows: Sequence[Sequence[str]]) -> None:
-    """Rows of plain text (names may look like markup), not more than one can read."""
+def add_rows(table: Table, rows: Sequence[Sequence[str | Text]]) -> None:
+    """Rows of plain text (names may look like markup), not more than one can read; only names and words may be folded."""
     from rich.text import Text
 
     for row in rows[:_MOST_ROWS]:
-        table.add_row(*(Text(cell) for cell in row))
+        table.add_row(*(Text(cell) if isinstance(cell, str) else cell for cell in row))
+    for k, column in enumerate(table.columns):
+        longest = max(len(cell) for cell in [str(column.header), *(row[k] for row in rows[:_MOST_ROWS])])
+        column.min_width = longest if column.no_wrap else min(longest, _NARROWEST)
     if len(rows) > _MOST_ROWS:
         table.add_row(f"… and {len(rows) - _MOST_ROWS} more")
+
+
+def tell_table(table: Table, *, err: bool = False) -> None:
+    """A table, wider than the terminal where it would be cut otherwise."""
+    screen = console(err=err)
+    screen.width = max(screen.width, sum((column.min_width or 0) + _BETWEEN for column in table.columns))
+    screen.print(table)
 
 
 def tell(line: str, *, err: bool = True, style: str = "") -> None:
