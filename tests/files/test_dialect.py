@@ -165,7 +165,7 @@ def test_quoted_decimal_commas_can_be_told_in_files_with_commas() -> None:
         ("A report\nName;Age\nAnn;31\nBob;\n" + "Cid;40\n" * 300, "line 2 has 2 fields, expected 1 field as in line 1; delete"),
         (
             "# made by hand\nx,y\n1,5\n2,6\n",
-            "line 2 has 2 fields, expected 1 field as in line 1; delete lines before the names",
+            "line 2 has 2 fields, expected 1 field as in line 1; delete lines before",
         ),
         ("sep=;\nx;y\n1;5\n", "line 1 is 'sep=;', which only Excel understands; delete that line"),
     ],

@@ -17,6 +17,7 @@ from .show import (
     collected_notes,
     console,
     count,
+    doubt_note,
     duration,
     grid,
     listed,
@@ -143,6 +144,8 @@ def learn(
     source: str, reading: Reading, choice: ColumnChoice, constraints: Constraints, method: MethodChoice, showing: Showing
 ) -> Fitted:
     """Fit an imputer to the chosen columns of a file."""
+    from ..files import find_doubts
+
     imputer = method.imputer()  # first: mistakes in its options should not wait for a long file
     with working(f"reading {source} …", shown=not showing.quiet):
         table = reading.read(source)
@@ -156,6 +159,7 @@ def learn(
         begun = time.perf_counter()
         filled = _fit(imputer, frame.select(used), method, shown=not (showing.quiet or showing.json))
         seconds = time.perf_counter() - begun
+    notes += [doubt_note(doubt) for doubt in find_doubts(table) if doubt.name in used]
     empty = [name for name in chosen if name not in used]
     if empty:
         notes.append(f"no value to learn from in {listed(empty)}: left empty")

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import codecs
 import json
 import math
 import re
+import shlex
+import sys
 import warnings
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -17,9 +20,12 @@ if TYPE_CHECKING:
     from rich.table import Table
     from rich.text import Text
 
+    from ..files import Doubt
+
 _BAR = 10
 _MOST_ROWS = 40
 _NARROWEST, _BETWEEN = 8, 3  # characters that are left of words, and that lie between columns
+_PLAIN = {"█": "#", "·": ".", "×": "x", "–": "-", "…": "..."}
 # What the library calls parameters are options here.
 _AS_OPTIONS: tuple[tuple[str, str], ...] = (
     (r"\bforce to replace\b", "--force to replace"),
@@ -33,6 +39,21 @@ _AS_OPTIONS: tuple[tuple[str, str], ...] = (
     (r"\bmax_categories\b(?!=)", "--max-categories"),
     (r"\bn_jobs\b(?!=)", "--jobs"),
 )
+
+
+def write_anywhere() -> None:
+    """Write plainer characters where a terminal or file does not know ours, instead of failing."""
+    codecs.register_error("otimpute", _plainer)
+    for stream in (sys.stdout, sys.stderr):
+        if hasattr(stream, "reconfigure"):
+            stream.reconfigure(errors="otimpute")
+
+
+def _plainer(error: UnicodeError) -> tuple[str, int]:
+    if not isinstance(error, UnicodeEncodeError):
+        raise error
+    unknown = error.object[error.start : error.end]
+    return "".join(_PLAIN.get(character, "?") for character in unknown), error.end
 
 
 def count(n: int, noun: str) -> str:
@@ -157,7 +178,9 @@ def tell(line: str, *, err: bool = True, style: str = "") -> None:
 
 def tell_json(summary: dict[str, Any], *, err: bool) -> None:
     """A summary for machines."""
-    typer.echo(json.dumps(_finite(summary), indent=2, ensure_ascii=False, default=str), err=err)
+    encoding = (sys.stderr if err else sys.stdout).encoding or ""
+    unicode = encoding.lower().startswith("utf")
+    typer.echo(json.dumps(_finite(summary), indent=2, ensure_ascii=not unicode, default=str), err=err)
 
 
 def _finite(value: Any) -> Any:
@@ -192,7 +215,26 @@ def collected_notes() -> Iterator[list[str]]:
     notes += dict.fromkeys(in_options(str(each.message)) for each in caught)
 
 
-def tell_notes(notes: Sequence[str]) -> None:
-    """Notes on the error stream."""
+def tell_notes(notes: Sequence[str], *, err: bool = True) -> None:
+    """Notes, usually on the error stream."""
     for note in notes:
-        tell(f"note: {note}", style="yellow")
+        tell(f"note: {note}", err=err, style="yellow")
+
+
+def doubt_note(doubt: Doubt) -> str:
+    """What keeps a column from being used as what it nearly is.
+
+    >>> from otimpute.files import Doubt
+    >>> doubt_note(Doubt("x", "numbers", 199, 200, ("1O.5",), 79, ("NA",)))
+    "x: 199 of 200 values are numbers, not '1O.5' (line 79): correct it, or pass --na 1O.5 --na NA"
+    """
+    if not doubt.misfits:
+        return f"{doubt.name} looks like dates: pass --day-first or --month-first"
+    first, *others = doubt.misfits
+    strange = listed([f"{first!r} (line {doubt.line})", *map(repr, others)], 3)
+    options = " ".join(f"--na {shlex.quote(text)}" for text in (*doubt.misfits[:3], *doubt.na_values))
+    them = "them" if others else "it"
+    return (
+        f"{doubt.name}: {doubt.n_fitting:,} of {doubt.n_values:,} values are {doubt.holds}, not {strange}: "
+        f"correct {them}, or pass {options}"
+    )

@@ -34,7 +34,9 @@ class ExcelSource:
         names = ["" if name is None else str(name) for name in rows[0]]
         repeated = sorted({name for name in names if names.count(name) > 1})
         if repeated:
-            raise ValueError(f"column names must differ, got {', '.join(map(repr, repeated))} more than once in row 1")
+            raise ValueError(
+                f"column names must differ, got {', '.join(map(repr, repeated))} more than once in row 1; rename one of them"
+            )
         missing = na_spellings(na_values)
         arrays = [_typed(list(cells), *missing) for cells in zip(*rows[1:], strict=True)]
         self._frame = arrow().Table.from_arrays(arrays, names)
