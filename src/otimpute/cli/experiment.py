@@ -140,8 +140,11 @@ def _row(score: ColumnScore) -> list[str]:
         return [score.name, f"{score.n_cells:,}", "", "", "", _percent(score.accuracy), _percent(score.simplest)]
     unit = " d" if score.kind == "times" else ""
     simplest = None if score.simplest is None or not score.spread else score.simplest / score.spread
-    errors = [number(score.mae) + unit, number(score.rmse) + unit, _ratio(score.scaled_rmse)]
-    return [score.name, f"{score.n_cells:,}", *errors, "", _ratio(simplest)]
+    if score.n_unfilled == score.n_cells:  # nothing to be judged
+        errors = ["–", "–", "–"]
+    else:
+        errors = [number(score.mae) + unit, number(score.rmse) + unit, _ratio(score.scaled_rmse)]
+    return [listed([score.name]), f"{score.n_cells:,}", *errors, "", _ratio(simplest)]
 
 
 def _ratio(value: float | None) -> str:

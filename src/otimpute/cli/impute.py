@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from .method import ColumnChoice, Constraints, MethodChoice
-from .options import InputFile, OutputFile, Reading, Showing, Writing, about, check_apart, command, option
+from .options import InputFile, OutputFile, Reading, Replacing, Showing, Writing, about, check_apart, command, option
 from .show import (
     add_rows,
     bar,
@@ -75,7 +75,7 @@ def impute(
 def fit(
     source: InputFile,
     model: Annotated[Path, typer.Option(metavar="MODEL", help="Where to keep what was learned.", show_default=False)],
-    writing: Writing,
+    writing: Replacing,
     showing: Showing,
     choice: ColumnChoice,
     constraints: Constraints,
@@ -155,15 +155,30 @@ def learn(
         used = [name for name in chosen if n_missing(frame.column(name)) < frame.num_rows]
         if not used:
             raise ValueError(f"there is no value in {listed(chosen)}, so nothing to learn from")
-        imputer.set_params(constraints=constraints.of([column for column in table.columns if column.name in used]))
+        wishes = constraints.of([column for column in table.columns if column.name in chosen]) or {}
+        wishes = {name: wish for name, wish in wishes.items() if name in used}
+        imputer.set_params(constraints=wishes or None)
         begun = time.perf_counter()
         filled = _fit(imputer, frame.select(used), method, shown=not (showing.quiet or showing.json))
         seconds = time.perf_counter() - begun
+    notes += _never_filled(frame, wishes)
     notes += [doubt_note(doubt) for doubt in find_doubts(table) if doubt.name in used]
     empty = [name for name in chosen if name not in used]
     if empty:
         notes.append(f"no value to learn from in {listed(empty)}: left empty")
     return Fitted(table, imputer, method.method, method.seed, used, put_back(frame, filled), notes, seconds)
+
+
+def _never_filled(frame: Any, wishes: dict[str, dict[str, Any]]) -> list[str]:
+    """Notes on categories that were asked for and never occur; an order gives them a place, others cannot be learned."""
+    notes = []
+    for name, wish in wishes.items():
+        if "categories" in wish and not wish.get("ordered"):
+            observed = set(frame.column(name).unique().to_pylist())
+            absent = [str(label) for label in wish["categories"] if label not in observed]
+            if absent:
+                notes.append(f"{name}: {listed(absent)} never occurs in it, so it is never filled in")
+    return notes
 
 
 def put_back(frame: Any, filled: Any) -> Any:
@@ -215,7 +230,7 @@ def _show(fitted: Fitted, out: str) -> None:
         table,
         [
             [
-                column["name"],
+                listed([column["name"]]),
                 f"{column['n_filled']:,}" if column["n_filled"] == column["n_missing"] else "left alone",
                 bar(column["n_missing"], n_rows),
                 share(column["n_missing"], n_rows),

@@ -162,7 +162,7 @@ def _show_table(table: TableFile, columns: Sequence[dict[str, Any]], patterns: S
         shown,
         [
             [
-                column["name"], column["kind"], _count(column["n_distinct"]), f"{column['n_missing']:,}",
+                listed([column["name"]]), column["kind"], _count(column["n_distinct"]), f"{column['n_missing']:,}",
                 bar(column["n_missing"], n_rows), share(column["n_missing"], n_rows), column["treatment"],
             ]
             for column in columns
@@ -173,7 +173,8 @@ def _show_table(table: TableFile, columns: Sequence[dict[str, Any]], patterns: S
         tell("nothing is missing", err=False)
         return
     complete = sum(pattern["n_rows"] for pattern in patterns if not pattern["missing"])
-    tell(f"{count(complete, 'row')} of {n_rows:,} lack nothing ({share(complete, n_rows)}); most others lack", err=False)
+    lack = "lacks" if complete == 1 else "lack"
+    tell(f"{count(complete, 'row')} of {n_rows:,} {lack} nothing ({share(complete, n_rows)}); most others lack", err=False)
     for pattern in [pattern for pattern in patterns if pattern["missing"]][:_MOST_PATTERNS]:
         tell(f"  {pattern['n_rows']:>7,} ×  {listed(pattern['missing'])}", err=False)
 

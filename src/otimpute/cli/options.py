@@ -122,30 +122,36 @@ class Reading:
 
 
 @dataclass(frozen=True)
-class Writing:
-    """How files are written."""
+class Replacing:
+    """Whether files may be replaced."""
 
     force: Annotated[bool, _OUTPUT("Replace files that exist.", "--force", "-f")] = False
+
+    def check_model(self, path: Path) -> None:
+        """Refuse now what could not be written after a long fit."""
+        from ..files import check_output
+
+        check_output(str(path), force=self.force)
+
+
+@dataclass(frozen=True)
+class Writing(Replacing):
+    """How tables are written."""
+
     out_format: Annotated[str | None, _OUTPUT("csv, tsv, parquet, arrow or excel.", default="by its name")] = None
 
     def check(self, out: str, source: str | None = None) -> None:
-        """Refuse now what could not be written after a long fit."""
+        """The same for a table."""
         from .._optional import require
         from ..files import check_output, format_of
 
+        check_output(out, source, force=self.force)
         try:
             form = format_of(out, self.out_format)
         except ValueError as error:
             raise ValueError(str(error).replace("format=", "--out-format")) from None
         if form == "excel":
             require("openpyxl", "writing Excel files", "excel")
-        check_output(out, source, force=self.force)
-
-    def check_model(self, path: Path) -> None:
-        """The same for a model file."""
-        from ..files import check_output
-
-        check_output(str(path), force=self.force)
 
     def write(self, table: TableFile, out: str, completed: Any) -> None:
         """The whole table."""

@@ -36,7 +36,16 @@ _AS_OPTIONS: tuple[tuple[str, str], ...] = (
     (r"\b(format|encoding)=", r"--\1"),
     (r"\bna_values\b", "--na"),
     (r"\bmax_seconds\b(?!=)", "--max-seconds"),
+    (r"\bmax_categories=(\d+)", r"--max-categories \1"),
     (r"\bmax_categories\b(?!=)", "--max-categories"),
+    (r"; pass None for no limit", "; leave it out for no limit"),
+    (r'\buse \{"categories": \[\.\.\.\]\}', "use --categories"),
+    (r"\bbounds, integer and non_negative\b", "--bounds, --integer and --non-negative"),
+    (r"\binteger and non_negative\b", "--integer and --non-negative"),
+    (r"\b(pass|leave) scale=True", "pass --set scale=true"),
+    (r" ?\(see history_\)", ""),
+    (r"\bwritten by imputer\.save\(\)", "written by otimpute fit"),
+    (r"^\[IterativeImputer\] ", "ice: "),
     (r"\bn_jobs\b(?!=)", "--jobs"),
 )
 
@@ -117,7 +126,7 @@ def listed(names: Sequence[str], most: int = 8) -> str:
     'a, b and 1 more'
     """
     more = f" and {len(names) - most} more" if len(names) > most else ""
-    return ", ".join(names[:most]) + more
+    return ", ".join(name or "''" for name in names[:most]) + more
 
 
 def in_options(message: str) -> str:

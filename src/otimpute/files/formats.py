@@ -99,6 +99,8 @@ def check_output(path: str, source: str | None = None, *, force: bool = False) -
 def open_output(path: str) -> Iterator[BinaryIO]:
     """A stream to write a file to, which appears when all is written."""
     if path == STANDARD:
+        if sys.stdout is None:
+            raise OSError("standard output is closed; give the name of a file")
         yield sys.stdout.buffer
         sys.stdout.buffer.flush()
         return
