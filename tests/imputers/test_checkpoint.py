@@ -564,3 +564,15 @@ def test_the_example_of_the_guide_runs(
     exec(compile(example, "checkpoints.md", "exec"), {})
     assert capsys.readouterr().out == "as if never stopped: True\n"
     assert list(tmp_path.iterdir()) == []
+
+
+def test_a_link_leads_to_the_checkpoint(tmp_path: Path) -> None:
+    link = tmp_path / "link.ckpt"
+    link.symlink_to("fit.ckpt")
+    kept = Checkpoint(link, {}, seed=0)
+    kept.offer(lambda: {"step": 1}, now=True)
+    assert Checkpoint(link, {}, seed=0).load() == {"step": 1}
+    assert link.is_symlink()
+    kept.finish()
+    assert [path.name for path in tmp_path.iterdir()] == ["link.ckpt"]
+    assert Checkpoint(link, {}, seed=0).load() is None

@@ -69,8 +69,9 @@ class Checkpoint:
         """Remove the file: the fit is done."""
         if self.path is not None:
             with _a_warning_at_most(f"could not remove the checkpoint {self.path} of a fit that is done"):
-                self.path.unlink(missing_ok=True)
-                remove_parts(self.path)
+                written = self.path.resolve()  # where a link leads to
+                written.unlink(missing_ok=True)
+                remove_parts(written)
 
     def _read(self, path: Path) -> tuple[dict[str, Any], int, dict[str, Any]]:
         advice = "delete it to begin anew, or pass another path" if _is_checkpoint(path) else "pass another path"
