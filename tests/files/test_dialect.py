@@ -155,3 +155,21 @@ def test_groups_of_thousands_are_not_decimals() -> None:
 
 def test_quoted_decimal_commas_can_be_told_in_files_with_commas() -> None:
     assert kinds('a,b\n"1,5",1\n"2,5",2\n', decimal=",", delimiter=",")["a"] == "number"
+
+
+@pytest.mark.parametrize(
+    ("data", "said"),
+    [
+        ("Name,Age\nAnn,31\nBob,\n\nCid,40\n", "line 4 is empty, expected 2 fields as in line 1; delete it"),
+        ("Name,Age\nAnn,31\nBob\nCid,\n", "line 3 has 1 field, expected 2 fields as in line 1"),
+        ("A report\nName;Age\nAnn;31\nBob;\n" + "Cid;40\n" * 300, "line 2 has 2 fields, expected 1 field as in line 1; delete"),
+        (
+            "# made by hand\nx,y\n1,5\n2,6\n",
+            "line 2 has 2 fields, expected 1 field as in line 1; delete lines before",
+        ),
+        ("sep=;\nx;y\n1;5\n", "line 1 is 'sep=;', which only Excel understands; delete that line"),
+    ],
+)
+def test_irregular_files_are_not_read_as_one_column(data: str, said: str) -> None:
+    with pytest.raises(ValueError, match=said):
+        CsvSource(io.BytesIO(data.encode()))

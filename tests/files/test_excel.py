@@ -99,3 +99,16 @@ def test_workbooks_that_cannot_be_read_give_one_clear_line(workbook: Path) -> No
     openpyxl.Workbook().save(workbook.with_name("blank.xlsx"))
     with pytest.raises(ValueError, match="has no values"):
         read_file(workbook.with_name("blank.xlsx"))
+
+
+def test_text_is_never_a_formula(tmp_path: Path) -> None:
+    source = tmp_path / "table.csv"
+    source.write_text("=name,n\n=1+1,1\n#N/A!,2\n,3\n")
+    table = read_file(source)
+    table.write(tmp_path / "new.xlsx", table.frame)
+    again = read_file(tmp_path / "new.xlsx")
+    assert again.frame.to_pydict() == {"=name": ["=1+1", "#N/A!", None], "n": [1, 2, 3]}
+    again.write(tmp_path / "filled.xlsx", again.frame.set_column(0, "=name", [["=1+1", "#N/A!", "=2+2"]]))
+    cells = openpyxl.load_workbook(tmp_path / "filled.xlsx").active["A"]
+    assert [cell.value for cell in cells] == ["=name", "=1+1", "#N/A!", "=2+2"]
+    assert all(cell.data_type == "s" for cell in cells)

@@ -430,7 +430,7 @@ def test_a_damaged_checkpoint_is_refused_with_advice(data: Any, whole: bytes, tm
     kept = whole[:place]
     path.write_bytes(kept if data.draw(st.booleans()) else kept + bytes([whole[place] ^ 1]) + whole[place + 1 :])
     before = path.read_bytes()
-    with pytest.raises(StoredFileError, match="delete it to begin anew"):
+    with pytest.raises(StoredFileError, match="pass another path"):
         make("sinkhorn", checkpoint=path).fit(X)
     assert path.read_bytes() == before
 
@@ -446,10 +446,11 @@ def test_files_that_are_no_checkpoint_are_refused(tmp_path: Path) -> None:
         "no arrays": lambda: write_archive(path, "checkpoint", document, {}),
         "no state": lambda: write_archive(path, "checkpoint", {**document, "state": {"code": "import os"}}, arrays),
     }
-    for write in foreign.values():
+    for what, write in foreign.items():
         write()
-        with pytest.raises(StoredFileError, match="delete it to begin anew"):
+        with pytest.raises(StoredFileError, match="pass another path") as error:
             make("sinkhorn", checkpoint=path).fit(X)
+        assert ("delete it to begin anew" in str(error.value)) == what.startswith("no ")  # others are not ours to delete
 
 
 def test_a_path_that_cannot_be_written_fails_before_anything_else(tmp_path: Path) -> None:
@@ -563,3 +564,15 @@ def test_the_example_of_the_guide_runs(
     exec(compile(example, "checkpoints.md", "exec"), {})
     assert capsys.readouterr().out == "as if never stopped: True\n"
     assert list(tmp_path.iterdir()) == []
+
+
+def test_a_link_leads_to_the_checkpoint(tmp_path: Path) -> None:
+    link = tmp_path / "link.ckpt"
+    link.symlink_to("fit.ckpt")
+    kept = Checkpoint(link, {}, seed=0)
+    kept.offer(lambda: {"step": 1}, now=True)
+    assert Checkpoint(link, {}, seed=0).load() == {"step": 1}
+    assert link.is_symlink()
+    kept.finish()
+    assert [path.name for path in tmp_path.iterdir()] == ["link.ckpt"]
+    assert Checkpoint(link, {}, seed=0).load() is None

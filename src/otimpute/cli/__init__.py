@@ -15,4 +15,9 @@ def main() -> None:
         sys.exit(f'otimpute: the command line needs the package {error.name!r}: pip install "otimpute[cli]"')
     except KeyboardInterrupt:
         sys.exit(130)
-    app(prog_name="otimpute")
+    try:
+        app(prog_name="otimpute")
+    except OSError as error:  # of what is written before a command runs, such as its help
+        if "--debug" in sys.argv:
+            raise
+        sys.exit(f"otimpute: {(error.strerror or str(error)).lower()}")

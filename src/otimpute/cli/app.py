@@ -12,7 +12,7 @@ from typer.core import TyperGroup
 from .. import __version__
 from ..exceptions import DivergedError
 from . import apply, benchmark, demo, experiment, impute, inspect_file
-from .show import in_options
+from .show import in_options, write_anywhere
 
 _EXPECTED = (ValueError, TypeError, OSError, ModuleNotFoundError, NotImplementedError, MemoryError, DivergedError)
 
@@ -20,6 +20,7 @@ _EXPECTED = (ValueError, TypeError, OSError, ModuleNotFoundError, NotImplemented
 class _Commands(TyperGroup):
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         """``--debug`` may stand anywhere."""
+        write_anywhere()
         return super().parse_args(ctx, sorted(args, key=lambda argument: argument != "--debug"))
 
     def invoke(self, ctx: Any) -> Any:
@@ -43,6 +44,9 @@ class _Commands(TyperGroup):
 def _line(error: BaseException) -> str:
     """An error as one line, in the words of the command line, after the name of the file it is about."""
     said = in_options(str(error)) or type(error).__name__
+    if isinstance(error, OSError) and error.strerror:  # of the system, with a number
+        about = [str(error.filename)] if error.filename else []
+        return ": ".join([*about, error.strerror.lower()])
     if isinstance(error, ModuleNotFoundError) and "pip install" not in said:
         said = f'the command line needs the package {error.name!r}: pip install "otimpute[cli]"'
     about = [name for name in getattr(error, "__notes__", []) if repr(name) not in said and not said.startswith(name)]

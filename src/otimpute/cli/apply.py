@@ -10,7 +10,7 @@ import typer
 
 from .._optional import require
 from .impute import n_missing, put_back
-from .options import InputFile, OutputFile, Reading, Showing, Writing, about, command
+from .options import InputFile, OutputFile, Reading, Showing, Writing, about, check_apart, command
 from .show import collected_notes, count, duration, listed, tell, tell_json, tell_notes, working
 
 if TYPE_CHECKING:
@@ -34,6 +34,7 @@ def apply(
 
     Columns go by their names; those that the model does not know stay as they are.
     """
+    check_apart({"MODEL": model, "--out": out})
     writing.check(out, source)
     imputer = load_model(model)
     begun, n_rows, n_filled = time.perf_counter(), 0, 0

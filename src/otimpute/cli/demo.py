@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from .show import console, grid, tell
+from .show import add_rows, console, grid, tell, tell_table
 
 if TYPE_CHECKING:
     from numpy.random import Generator
@@ -40,7 +40,6 @@ def demo(
         _run("mask", "flats.csv", "-o", "holes.csv", "--rate", "0.25", "--exclude", "flat", "--quiet")
         tell("Fill the holes, learning from what is left:", err=False)
         _run("impute", "holes.csv", "-o", "filled.csv", "--non-negative", "floor,rent")
-        tell("The first rows; what was filled in is green:", err=False)
         _show_beginning()
         tell("How good is that? The last column is how well the mean, or the most frequent value, would have done:", err=False)
         _run("score", "flats.csv", "filled.csv", "--holes", "holes.csv")
@@ -64,8 +63,8 @@ def _run(*arguments: str) -> None:
     from .app import app
 
     tell(f"\n$ otimpute {shlex.join(arguments)}", err=False, style="cyan")
-    if app(list(arguments), standalone_mode=False):
-        raise typer.Exit(1)  # the command has said why
+    if code := app(list(arguments), standalone_mode=False):
+        raise typer.Exit(code)  # the command has said why
     tell("", err=False)
 
 
@@ -77,8 +76,18 @@ def _show_beginning(n_rows: int = 6) -> None:
     for name in ("holes.csv", "filled.csv"):
         with Path(name).open(newline="", encoding="utf-8") as file:
             tables.append(list(csv.reader(file))[1 : n_rows + 1])
+    colours = console().color_system is not None and not console().no_color
+    tell(f"The first rows; what was filled in {'is green' if colours else 'has an asterisk'}:", err=False)
     table = grid(*_NAMES)
-    for before, after in zip(*tables, strict=True):
-        table.add_row(*(Text(new, style="" if old else "bold green") for old, new in zip(before, after, strict=True)))
-    console().print(table)
+    add_rows(
+        table,
+        [
+            [
+                Text(new) if old else Text(new if colours else f"{new}*", style="bold green")
+                for old, new in zip(before, after, strict=True)
+            ]
+            for before, after in zip(*tables, strict=True)
+        ],
+    )
+    tell_table(table)
     tell("", err=False)

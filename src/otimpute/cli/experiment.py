@@ -14,7 +14,6 @@ from .show import (
     add_rows,
     bar,
     collected_notes,
-    console,
     count,
     grid,
     listed,
@@ -23,6 +22,7 @@ from .show import (
     tell,
     tell_json,
     tell_notes,
+    tell_table,
 )
 
 if TYPE_CHECKING:
@@ -76,7 +76,7 @@ def mask(
         tell(f"{where}: {count(total, 'value')} of {count(n_rows, 'row')} hidden ({mechanism}, seed {seed})", style="bold")
         shown = grid("column", ("hidden", "right"), "", ("share", "right"))
         add_rows(shown, [[name, f"{n:,}", bar(n, n_rows), share(n, n_rows)] for name, n in counts.items()])
-        console(err=True).print(shown)
+        tell_table(shown, err=True)
 
 
 @command
@@ -122,7 +122,7 @@ def _show(scores: TableScore) -> None:
         ("mean or most frequent", "right"),
     )  # fmt: skip
     add_rows(table, [_row(score) for score in rows])
-    console().print(table)
+    tell_table(table)
     together = {
         "MAE": scores.mae, "RMSE": scores.rmse, "energy distance": scores.energy_distance, "squared W2": scores.wasserstein2,
     }  # fmt: skip
@@ -140,8 +140,11 @@ def _row(score: ColumnScore) -> list[str]:
         return [score.name, f"{score.n_cells:,}", "", "", "", _percent(score.accuracy), _percent(score.simplest)]
     unit = " d" if score.kind == "times" else ""
     simplest = None if score.simplest is None or not score.spread else score.simplest / score.spread
-    errors = [number(score.mae) + unit, number(score.rmse) + unit, _ratio(score.scaled_rmse)]
-    return [score.name, f"{score.n_cells:,}", *errors, "", _ratio(simplest)]
+    if score.n_unfilled == score.n_cells:  # nothing to be judged
+        errors = ["–", "–", "–"]
+    else:
+        errors = [number(score.mae) + unit, number(score.rmse) + unit, _ratio(score.scaled_rmse)]
+    return [listed([score.name]), f"{score.n_cells:,}", *errors, "", _ratio(simplest)]
 
 
 def _ratio(value: float | None) -> str:

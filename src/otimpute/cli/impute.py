@@ -10,13 +10,14 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from .method import ColumnChoice, Constraints, MethodChoice
-from .options import InputFile, OutputFile, Reading, Showing, Writing, about, command, option
+from .options import InputFile, OutputFile, Reading, Replacing, Showing, Writing, about, check_apart, command, option
 from .show import (
     add_rows,
     bar,
     collected_notes,
     console,
     count,
+    doubt_note,
     duration,
     grid,
     listed,
@@ -25,6 +26,7 @@ from .show import (
     tell,
     tell_json,
     tell_notes,
+    tell_table,
     working,
 )
 
@@ -51,6 +53,7 @@ def impute(
 
     Everything else comes out as it went in: other fields byte by byte, rows and columns in their order.
     """
+    check_apart({"IN": source, "--out": out, "--save-model": save_model, "--checkpoint": method.checkpoint})
     writing.check(out, source)
     if save_model is not None:
         writing.check_model(save_model)
@@ -72,7 +75,7 @@ def impute(
 def fit(
     source: InputFile,
     model: Annotated[Path, typer.Option(metavar="MODEL", help="Where to keep what was learned.", show_default=False)],
-    writing: Writing,
+    writing: Replacing,
     showing: Showing,
     choice: ColumnChoice,
     constraints: Constraints,
@@ -80,6 +83,7 @@ def fit(
     reading: Reading,
 ) -> None:
     """Learn from a table how to fill holes, and keep it in a file for [bold]otimpute apply[/]."""
+    check_apart({"IN": source, "--model": model, "--checkpoint": method.checkpoint})
     writing.check_model(model)
     fitted = learn(source, reading, choice, constraints, method, showing)
     fitted.imputer.save(model)
@@ -140,6 +144,8 @@ def learn(
     source: str, reading: Reading, choice: ColumnChoice, constraints: Constraints, method: MethodChoice, showing: Showing
 ) -> Fitted:
     """Fit an imputer to the chosen columns of a file."""
+    from ..files import find_doubts
+
     imputer = method.imputer()  # first: mistakes in its options should not wait for a long file
     with working(f"reading {source} …", shown=not showing.quiet):
         table = reading.read(source)
@@ -149,14 +155,30 @@ def learn(
         used = [name for name in chosen if n_missing(frame.column(name)) < frame.num_rows]
         if not used:
             raise ValueError(f"there is no value in {listed(chosen)}, so nothing to learn from")
-        imputer.set_params(constraints=constraints.of([column for column in table.columns if column.name in used]))
+        wishes = constraints.of([column for column in table.columns if column.name in chosen]) or {}
+        wishes = {name: wish for name, wish in wishes.items() if name in used}
+        imputer.set_params(constraints=wishes or None)
         begun = time.perf_counter()
         filled = _fit(imputer, frame.select(used), method, shown=not (showing.quiet or showing.json))
         seconds = time.perf_counter() - begun
+    notes += _never_filled(frame, wishes)
+    notes += [doubt_note(doubt) for doubt in find_doubts(table) if doubt.name in used]
     empty = [name for name in chosen if name not in used]
     if empty:
         notes.append(f"no value to learn from in {listed(empty)}: left empty")
     return Fitted(table, imputer, method.method, method.seed, used, put_back(frame, filled), notes, seconds)
+
+
+def _never_filled(frame: Any, wishes: dict[str, dict[str, Any]]) -> list[str]:
+    """Notes on categories that were asked for and never occur; an order gives them a place, others cannot be learned."""
+    notes = []
+    for name, wish in wishes.items():
+        if "categories" in wish and not wish.get("ordered"):
+            observed = set(frame.column(name).unique().to_pylist())
+            absent = [str(label) for label in wish["categories"] if label not in observed]
+            if absent:
+                notes.append(f"{name}: {listed(absent)} never occurs in it, so it is never filled in")
+    return notes
 
 
 def put_back(frame: Any, filled: Any) -> Any:
@@ -208,7 +230,7 @@ def _show(fitted: Fitted, out: str) -> None:
         table,
         [
             [
-                column["name"],
+                listed([column["name"]]),
                 f"{column['n_filled']:,}" if column["n_filled"] == column["n_missing"] else "left alone",
                 bar(column["n_missing"], n_rows),
                 share(column["n_missing"], n_rows),
@@ -216,7 +238,7 @@ def _show(fitted: Fitted, out: str) -> None:
             for column in rows
         ],
     )
-    console(err=True).print(table)
+    tell_table(table, err=True)
     validation = fitted.validation()
     if validation:
         mae, rmse = (number(value) for value in validation.values())

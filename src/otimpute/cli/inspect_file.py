@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -9,9 +10,25 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from .apply import load_model
+from .impute import n_missing
 from .method import ColumnChoice, Constraints
 from .options import Reading, Showing, about, command
-from .show import add_rows, bar, console, count, duration, grid, in_options, listed, share, tell, tell_json
+from .show import (
+    add_rows,
+    bar,
+    collected_notes,
+    count,
+    doubt_note,
+    duration,
+    grid,
+    in_options,
+    listed,
+    share,
+    tell,
+    tell_json,
+    tell_notes,
+    tell_table,
+)
 
 if TYPE_CHECKING:
     from ..files import TableFile
@@ -24,6 +41,7 @@ _STEP, _STEP_PER_COLUMN, _FEWEST_STEPS, _STEPS_PER_ROW = 2e-5, 8e-6, 1000, 0.4
 
 @command
 def inspect(
+    ctx: typer.Context,
     file: Annotated[str, typer.Argument(metavar="FILE", help="A table or a model; - is standard input.", show_default=False)],
     showing: Showing,
     choice: ColumnChoice,
@@ -35,19 +53,29 @@ def inspect(
     if _is_model(file):
         _inspect_model(Path(file), showing)
         return
+    from ..files import find_doubts
     from ..table import describe_columns
 
     table = reading.read(file)
-    with about(file):
+    with about(file), collected_notes() as notes:
         used = choice.of(table.frame.column_names)
         wishes = constraints.of([column for column in table.columns if column.name in used])
-        described = describe_columns(table.frame.select(used), wishes, max_categories)
+        finite, infinite = _without_infinity(table.frame.select(used))
+        described = describe_columns(finite, wishes, max_categories)
     columns = [_describe(table.frame, column) for column in described]
+    notes += [doubt_note(doubt) for doubt in find_doubts(table) if doubt.name in used]
+    if infinite:
+        notes.append(f"impute refuses infinite values, as in {listed(infinite)}: replace them, or --exclude these columns")
+    if any(column.treatment == "left alone (many texts)" for column in described):
+        notes.append(f"columns of more than {max_categories} texts are left alone: raise --max-categories to have them filled")
     patterns = _patterns(table.frame.select(used))
     if showing.json:
-        tell_json(table.describe() | {"used": columns, "patterns": patterns}, err=False)
+        tell_json(table.describe() | {"used": columns, "patterns": patterns, "notes": notes}, err=False)
         return
     _show_table(table, columns, patterns)
+    tell_notes(notes, err=False)
+    if any(column["n_missing"] for column in columns):
+        _suggest(ctx, table.path, _seconds(columns, table.frame.num_rows))
 
 
 def _is_model(file: str) -> bool:
@@ -75,19 +103,38 @@ def _inspect_model(path: Path, showing: Showing) -> None:
         tell("parameters: " + ", ".join(f"{name}={value!r}" for name, value in own.items()), err=False)
     table = grid("column", "kind")
     add_rows(table, list(kinds.items()))
-    console().print(table)
+    tell_table(table)
     tell(f"fills these columns of other tables: otimpute apply {path} IN -o OUT", err=False, style="dim")
 
 
 def _describe(frame: Any, column: Any) -> dict[str, Any]:
     cells = frame.column(column.name)
+    n_holes = n_missing(cells)
+    try:
+        n_distinct = len(cells.drop_null().unique())
+    except NotImplementedError:  # lists and the like are not compared
+        n_distinct = None
     return {
         "name": column.name,
         "kind": column.kind,
-        "n_missing": column.n_missing,
-        "n_distinct": len(cells.drop_null().unique()),
-        "treatment": in_options(column.treatment),
+        "n_missing": n_holes,
+        "n_distinct": n_distinct,
+        # An imputer would put something there; the command does not, for lack of anything to learn from.
+        "treatment": "left empty (no value)" if n_holes == len(cells) else in_options(column.treatment),
     }
+
+
+def _without_infinity(frame: Any) -> tuple[Any, list[str]]:
+    """The table with holes for infinite values, and the columns that have some."""
+    from .._optional import require
+
+    pa, pc = (require(module, "reading tables", "cli") for module in ("pyarrow", "pyarrow.compute"))
+    infinite = []
+    for place, (field, cells) in enumerate(zip(frame.schema, frame.columns, strict=True)):
+        if pa.types.is_floating(field.type) and pc.any(pc.is_inf(cells)).as_py():
+            infinite.append(field.name)
+            frame = frame.set_column(place, field, pc.if_else(pc.is_inf(cells), pa.scalar(None, field.type), cells))
+    return frame, infinite
 
 
 def _patterns(frame: Any) -> list[dict[str, Any]]:
@@ -115,22 +162,40 @@ def _show_table(table: TableFile, columns: Sequence[dict[str, Any]], patterns: S
         shown,
         [
             [
-                column["name"], column["kind"], f"{column['n_distinct']:,}", f"{column['n_missing']:,}",
+                listed([column["name"]]), column["kind"], _count(column["n_distinct"]), f"{column['n_missing']:,}",
                 bar(column["n_missing"], n_rows), share(column["n_missing"], n_rows), column["treatment"],
             ]
             for column in columns
         ],
     )  # fmt: skip
-    console().print(shown)
+    tell_table(shown)
     if not holes:
         tell("nothing is missing", err=False)
         return
     complete = sum(pattern["n_rows"] for pattern in patterns if not pattern["missing"])
-    tell(f"{count(complete, 'row')} of {n_rows:,} lack nothing ({share(complete, n_rows)}); most others lack", err=False)
+    lack = "lacks" if complete == 1 else "lack"
+    tell(f"{count(complete, 'row')} of {n_rows:,} {lack} nothing ({share(complete, n_rows)}); most others lack", err=False)
     for pattern in [pattern for pattern in patterns if pattern["missing"]][:_MOST_PATTERNS]:
         tell(f"  {pattern['n_rows']:>7,} ×  {listed(pattern['missing'])}", err=False)
-    out = Path(table.path).with_suffix("").stem + "-imputed.csv"
-    tell(f"\notimpute impute {table.path} -o {out}    # about {duration(_seconds(columns, n_rows))} on one core", err=False)
+
+
+def _suggest(ctx: typer.Context, path: str, seconds: float) -> None:
+    """The command that fills the holes, with the options that this one was given."""
+    words = ["otimpute", "impute", path, "-o", "-" if path == "-" else Path(path).with_suffix("").stem + "-imputed.csv"]
+    for each in ctx.command.params:
+        source, value = ctx.get_parameter_source(each.name or ""), ctx.params.get(each.name or "")
+        if source is None or source.name != "COMMANDLINE" or each.name in ("file", "json", "quiet"):
+            continue
+        if isinstance(value, bool):
+            words.append(max(each.opts if value else each.secondary_opts, key=len))
+        else:
+            for one in value if isinstance(value, (list, tuple)) else [value]:
+                words += [max(each.opts, key=len), str(one)]
+    tell(f"\n{shlex.join(words)}    # about {duration(seconds)} on one core", err=False)
+
+
+def _count(n: int | None) -> str:
+    return "–" if n is None else f"{n:,}"
 
 
 def _origin(table: TableFile) -> str:
@@ -142,11 +207,9 @@ def _origin(table: TableFile) -> str:
         delimiter = {",": "commas", ";": "semicolons", "\t": "tabulators", "|": "bars"}.get(
             dialect["delimiter"], repr(dialect["delimiter"])
         )
-        parts += [
-            f"separated by {delimiter}",
-            dialect["encoding"],
-            f"decimal {'comma' if dialect['decimal'] == ',' else 'point'}",
-        ]
+        if len(told["columns"]) > 1:
+            parts.append(f"separated by {delimiter}")
+        parts += [dialect["encoding"], f"decimal {'comma' if dialect['decimal'] == ',' else 'point'}"]
         if not dialect["header"]:
             parts.append("no names in the first line")
     if "sheet" in told:

@@ -41,8 +41,8 @@ def _complete_method(incomplete: str) -> list[str]:
 class ColumnChoice:
     """Which columns a command is about."""
 
-    columns: Annotated[Names, _COLUMNS("Use and fill only these.", metavar="NAME,...", default="all")] = None
-    exclude: Annotated[Names, _COLUMNS("Neither use nor fill these.", metavar="NAME,...")] = None
+    columns: Annotated[Names, _COLUMNS("Only these.", metavar="NAME,...", default="all")] = None
+    exclude: Annotated[Names, _COLUMNS("All but these.", metavar="NAME,...")] = None
 
     def of(self, names: list[str]) -> list[str]:
         """The chosen ones, in the order of the table."""

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import inspect
+import os
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, fields, is_dataclass
 from functools import partial, wraps
+from itertools import combinations
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -61,6 +63,19 @@ def about(path: str) -> Iterator[None]:
         raise
 
 
+def check_apart(paths: dict[str, str | Path | None]) -> None:
+    """Refuse one file for several things; a table may replace the one it was made from (see `Writing.check`).
+
+    >>> check_apart({"IN": "a.csv", "--out": "b.csv", "--save-model": "b.csv"})
+    Traceback (most recent call last):
+    ValueError: --out and --save-model are the same file, 'b.csv'; give another name
+    """
+    named = {what: str(path) for what, path in paths.items() if path is not None and str(path) != "-"}
+    for one, other in combinations(named, 2):
+        if {one, other} != {"IN", "--out"} and os.path.realpath(named[one]) == os.path.realpath(named[other]):
+            raise ValueError(f"{one} and {other} are the same file, {named[other]!r}; give another name")
+
+
 @dataclass(frozen=True)
 class Reading:
     """How files are read; what is not said is detected."""
@@ -107,30 +122,36 @@ class Reading:
 
 
 @dataclass(frozen=True)
-class Writing:
-    """How files are written."""
+class Replacing:
+    """Whether files may be replaced."""
 
     force: Annotated[bool, _OUTPUT("Replace files that exist.", "--force", "-f")] = False
+
+    def check_model(self, path: Path) -> None:
+        """Refuse now what could not be written after a long fit."""
+        from ..files import check_output
+
+        check_output(str(path), force=self.force)
+
+
+@dataclass(frozen=True)
+class Writing(Replacing):
+    """How tables are written."""
+
     out_format: Annotated[str | None, _OUTPUT("csv, tsv, parquet, arrow or excel.", default="by its name")] = None
 
     def check(self, out: str, source: str | None = None) -> None:
-        """Refuse now what could not be written after a long fit."""
+        """The same for a table."""
         from .._optional import require
         from ..files import check_output, format_of
 
+        check_output(out, source, force=self.force)
         try:
             form = format_of(out, self.out_format)
         except ValueError as error:
             raise ValueError(str(error).replace("format=", "--out-format")) from None
         if form == "excel":
             require("openpyxl", "writing Excel files", "excel")
-        check_output(out, source, force=self.force)
-
-    def check_model(self, path: Path) -> None:
-        """The same for a model file."""
-        from ..files import check_output
-
-        check_output(str(path), force=self.force)
 
     def write(self, table: TableFile, out: str, completed: Any) -> None:
         """The whole table."""

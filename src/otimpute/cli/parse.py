@@ -85,7 +85,10 @@ def parse_categories(option: str, text: str, names: Sequence[str]) -> tuple[str,
     ('size', ['small', 'large, very'])
     """
     column, labels = _split(option, "grade=A,B,C", text, names)
-    return column, [label.strip() for label in next(csv.reader([labels], skipinitialspace=True))]
+    try:
+        return column, [label.strip() for label in next(csv.reader([labels], skipinitialspace=True, strict=True))]
+    except csv.Error:
+        raise ValueError(f"{option}: a quote is not closed, or text follows it, in {text!r}") from None
 
 
 def _split(option: str, example: str, text: str, names: Sequence[str]) -> tuple[str, str]:

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import codecs
 import json
 import math
 import re
+import shlex
+import sys
 import warnings
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -15,9 +18,14 @@ import typer
 if TYPE_CHECKING:
     from rich.console import Console
     from rich.table import Table
+    from rich.text import Text
+
+    from ..files import Doubt
 
 _BAR = 10
 _MOST_ROWS = 40
+_NARROWEST, _BETWEEN = 8, 3  # characters that are left of words, and that lie between columns
+_PLAIN = {"█": "#", "·": ".", "×": "x", "–": "-", "…": "..."}
 # What the library calls parameters are options here.
 _AS_OPTIONS: tuple[tuple[str, str], ...] = (
     (r"\bforce to replace\b", "--force to replace"),
@@ -28,9 +36,33 @@ _AS_OPTIONS: tuple[tuple[str, str], ...] = (
     (r"\b(format|encoding)=", r"--\1"),
     (r"\bna_values\b", "--na"),
     (r"\bmax_seconds\b(?!=)", "--max-seconds"),
+    (r"\bmax_categories=(\d+)", r"--max-categories \1"),
     (r"\bmax_categories\b(?!=)", "--max-categories"),
+    (r"; pass None for no limit", "; leave it out for no limit"),
+    (r'\buse \{"categories": \[\.\.\.\]\}', "use --categories"),
+    (r"\bbounds, integer and non_negative\b", "--bounds, --integer and --non-negative"),
+    (r"\binteger and non_negative\b", "--integer and --non-negative"),
+    (r"\b(pass|leave) scale=True", "pass --set scale=true"),
+    (r" ?\(see history_\)", ""),
+    (r"\bwritten by imputer\.save\(\)", "written by otimpute fit"),
+    (r"^\[IterativeImputer\] ", "ice: "),
     (r"\bn_jobs\b(?!=)", "--jobs"),
 )
+
+
+def write_anywhere() -> None:
+    """Write plainer characters where a terminal or file does not know ours, instead of failing."""
+    codecs.register_error("otimpute", _plainer)
+    for stream in (sys.stdout, sys.stderr):
+        if hasattr(stream, "reconfigure"):
+            stream.reconfigure(errors="otimpute")
+
+
+def _plainer(error: UnicodeError) -> tuple[str, int]:
+    if not isinstance(error, UnicodeEncodeError):
+        raise error
+    unknown = error.object[error.start : error.end]
+    return "".join(_PLAIN.get(character, "?") for character in unknown), error.end
 
 
 def count(n: int, noun: str) -> str:
@@ -94,7 +126,7 @@ def listed(names: Sequence[str], most: int = 8) -> str:
     'a, b and 1 more'
     """
     more = f" and {len(names) - most} more" if len(names) > most else ""
-    return ", ".join(names[:most]) + more
+    return ", ".join(name or "''" for name in names[:most]) + more
 
 
 def in_options(message: str) -> str:
@@ -128,14 +160,24 @@ def grid(*columns: str | tuple[str, str]) -> Table:
     return table
 
 
-def add_rows(table: Table, rows: Sequence[Sequence[str]]) -> None:
-    """Rows of plain text (names may look like markup), not more than one can read."""
+def add_rows(table: Table, rows: Sequence[Sequence[str | Text]]) -> None:
+    """Rows of plain text (names may look like markup), not more than one can read; only names and words may be folded."""
     from rich.text import Text
 
     for row in rows[:_MOST_ROWS]:
-        table.add_row(*(Text(cell) for cell in row))
+        table.add_row(*(Text(cell) if isinstance(cell, str) else cell for cell in row))
+    for k, column in enumerate(table.columns):
+        longest = max(len(cell) for cell in [str(column.header), *(row[k] for row in rows[:_MOST_ROWS])])
+        column.min_width = longest if column.no_wrap else min(longest, _NARROWEST)
     if len(rows) > _MOST_ROWS:
         table.add_row(f"… and {len(rows) - _MOST_ROWS} more")
+
+
+def tell_table(table: Table, *, err: bool = False) -> None:
+    """A table, wider than the terminal where it would be cut otherwise."""
+    screen = console(err=err)
+    screen.width = max(screen.width, sum((column.min_width or 0) + _BETWEEN for column in table.columns))
+    screen.print(table)
 
 
 def tell(line: str, *, err: bool = True, style: str = "") -> None:
@@ -145,7 +187,9 @@ def tell(line: str, *, err: bool = True, style: str = "") -> None:
 
 def tell_json(summary: dict[str, Any], *, err: bool) -> None:
     """A summary for machines."""
-    typer.echo(json.dumps(_finite(summary), indent=2, ensure_ascii=False, default=str), err=err)
+    encoding = (sys.stderr if err else sys.stdout).encoding or ""
+    unicode = encoding.lower().startswith("utf")
+    typer.echo(json.dumps(_finite(summary), indent=2, ensure_ascii=not unicode, default=str), err=err)
 
 
 def _finite(value: Any) -> Any:
@@ -180,7 +224,26 @@ def collected_notes() -> Iterator[list[str]]:
     notes += dict.fromkeys(in_options(str(each.message)) for each in caught)
 
 
-def tell_notes(notes: Sequence[str]) -> None:
-    """Notes on the error stream."""
+def tell_notes(notes: Sequence[str], *, err: bool = True) -> None:
+    """Notes, usually on the error stream."""
     for note in notes:
-        tell(f"note: {note}", style="yellow")
+        tell(f"note: {note}", err=err, style="yellow")
+
+
+def doubt_note(doubt: Doubt) -> str:
+    """What keeps a column from being used as what it nearly is.
+
+    >>> from otimpute.files import Doubt
+    >>> doubt_note(Doubt("x", "numbers", 199, 200, ("1O.5",), 79, ("NA",)))
+    "x: 199 of 200 values are numbers, not '1O.5' (line 79): correct it, or pass --na 1O.5 --na NA"
+    """
+    if not doubt.misfits:
+        return f"{doubt.name} looks like dates: pass --day-first or --month-first"
+    first, *others = doubt.misfits
+    strange = listed([f"{first!r} (line {doubt.line})", *map(repr, others)], 3)
+    options = " ".join(f"--na {shlex.quote(text)}" for text in (*doubt.misfits[:3], *doubt.na_values))
+    them = "them" if others else "it"
+    return (
+        f"{doubt.name}: {doubt.n_fitting:,} of {doubt.n_values:,} values are {doubt.holds}, not {strange}: "
+        f"correct {them}, or pass {options}"
+    )

@@ -13,6 +13,7 @@ Text files (CSV in all its dialects), Parquet, Arrow (Feather) and Excel; needs 
 from .chunk import Chunk
 from .columns import Column
 from .dialect import Dialect
+from .doubts import Doubt, find_doubts
 from .formats import check_output, format_of
 from .table_file import TableFile, TableSource, Writer, open_table, open_writer, read_file
 
@@ -20,10 +21,12 @@ __all__ = [
     "Chunk",
     "Column",
     "Dialect",
+    "Doubt",
     "TableFile",
     "TableSource",
     "Writer",
     "check_output",
+    "find_doubts",
     "format_of",
     "open_table",
     "open_writer",

@@ -82,7 +82,8 @@ class CsvSource:
         if repeated:
             listed = ", ".join(map(repr, repeated))
             raise ValueError(
-                f"column names must differ, got {listed} more than once in line 1; pass header=False if it is a row"
+                f"column names must differ, got {listed} more than once in line 1; "
+                "rename one of them, or pass header=False if it is a row"
             )
         return names
 

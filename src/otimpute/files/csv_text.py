@@ -96,8 +96,10 @@ def _ragged(fields: list[str], ends: list[str], widths: list[int], n_columns: in
     at = line + _n_lines(before, len(ends) + row, dialect.newline)
     empty = widths[row] == 1 and fields[len(before)] == ""
     found = "is empty" if empty else f"has {widths[row]} field" + "s" * (widths[row] != 1)
-    advice = "delete it" if empty else f"check its quotes and delimiters, or pass another delimiter than {dialect.delimiter!r}"
-    return ValueError(f"line {at} {found}, expected {n_columns} fields as in line 1; {advice}")
+    check = "delete lines before the names of the columns" if n_columns == 1 else "check its quotes and delimiters"
+    advice = "delete it" if empty else f"{check}, or pass another delimiter than {dialect.delimiter!r}"
+    expected = f"{n_columns} field" + "s" * (n_columns != 1)
+    return ValueError(f"line {at} {found}, expected {expected} as in line 1; {advice}")
 
 
 def _whole_rows(stream: BinaryIO, dialect: Dialect) -> Iterator[tuple[list[str], list[str], list[int]]]:

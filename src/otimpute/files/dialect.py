@@ -103,6 +103,8 @@ def detect_dialect(
     stream.seek(len(mark))
     beginning = stream.read(_SAMPLE)
     sample = codecs.getincrementaldecoder(name)("replace").decode(beginning)
+    if told := re.match(r'"?sep=."?(?=\r|\n)', sample):
+        raise ValueError(f"line 1 is {told[0]!r}, which only Excel understands; delete that line")
     outside = re.sub(f"{quote}[^{quote}]*{quote}", "", sample) if quote else sample
     newline = "\r" if "\r" in outside and "\n" not in outside else "\n"
     if len(beginning) < _SAMPLE:
@@ -188,15 +190,26 @@ def _decodes(stream: BinaryIO, encoding: str) -> bool:
 
 
 def _detect_delimiter(sample: str, quote: str, newline: str, excluded: str) -> str:
-    """The one that cuts all rows, or at least most, into as many fields as the first one."""
-    shares = {}
+    """The one that cuts all rows, or at least most, into as many fields as the first one.
+
+    Where none does, the one that most rows have: what is wrong with the others can be said then.
+    """
+    shares, used = {}, {}
     for delimiter in DELIMITERS:
         if delimiter == excluded:
             continue
         widths = cut(sample, delimiter, quote, newline).widths[:_ROWS_TO_COMPARE]
+        used[delimiter] = sum(width > 1 for width in widths) / max(1, len(widths))
         shares[delimiter] = (sum(width == widths[0] for width in widths) / len(widths), widths[0]) if widths else (0.0, 0)
     fitting = {delimiter: share for delimiter, (share, width) in shares.items() if width > 1}
     if fitting and max(fitting.values()) > 0.8:
         return max(fitting, key=fitting.__getitem__)  # the first of the best
+    most_used = max(used, key=used.__getitem__)
+    if used[most_used] > 0.5 and not (most_used == "," and _has_only_decimal_commas(sample)):
+        return most_used
     alone = [delimiter for delimiter in (",", ";", "\t", "|") if shares.get(delimiter) == (1.0, 1)]
     return alone[0] if alone else ("," if excluded != "," else ";")
+
+
+def _has_only_decimal_commas(sample: str) -> bool:
+    return all(re.fullmatch(r'[ "]*[+-]?\d*,\d+[ "]*', line) for line in sample.splitlines() if "," in line)

@@ -34,7 +34,9 @@ class ExcelSource:
         names = ["" if name is None else str(name) for name in rows[0]]
         repeated = sorted({name for name in names if names.count(name) > 1})
         if repeated:
-            raise ValueError(f"column names must differ, got {', '.join(map(repr, repeated))} more than once in row 1")
+            raise ValueError(
+                f"column names must differ, got {', '.join(map(repr, repeated))} more than once in row 1; rename one of them"
+            )
         missing = na_spellings(na_values)
         arrays = [_typed(list(cells), *missing) for cells in zip(*rows[1:], strict=True)]
         self._frame = arrow().Table.from_arrays(arrays, names)
@@ -79,6 +81,7 @@ class ExcelWriter:
             source.stream.seek(0)
             self._book = _openpyxl().load_workbook(source.stream)
             self._sheet = self._book[source.sheet]
+        self._cell = require("openpyxl.cell", "writing Excel files", "excel").WriteOnlyCell
         self._n_rows = 0
 
     def write(self, chunk: Chunk, completed: ArrowTable) -> None:
@@ -87,7 +90,7 @@ class ExcelWriter:
         if self._n_rows == 0:
             self._n_rows = 1
             if not self._filling:
-                self._sheet.append(completed.column_names)
+                self._append(completed.column_names)
         columns = [[_cell(value) for value in column.to_pylist()] for column in completed.columns]
         if self._filling:
             for k, cells in enumerate(columns):
@@ -99,17 +102,32 @@ class ExcelWriter:
                         self._fill(cell, cells[row])
         else:
             for row in zip(*columns, strict=True):
-                self._sheet.append(row)
+                self._append(row)
         self._n_rows += completed.num_rows
 
     def close(self) -> None:
         """Write the file."""
         self._book.save(self._sink)
 
+    def _append(self, values: Iterable[Any]) -> None:
+        self._sheet.append([_as_text(self._cell(self._sheet, value)) if _is_misread(value) else value for value in values])
+
     @staticmethod
     def _fill(cell: Any, value: Any) -> None:
         if value is not None and cell.data_type != "f":  # a formula that was never computed is no hole
             cell.value = value
+            if _is_misread(value):
+                _as_text(cell)
+
+
+def _is_misread(value: Any) -> bool:
+    """Whether openpyxl would take a text for a formula or an error."""
+    return isinstance(value, str) and value.startswith(("=", "#"))
+
+
+def _as_text(cell: Any) -> Any:
+    cell.data_type = "s"
+    return cell
 
 
 def _typed(cells: list[Any], na_values: frozenset[str], na_in_numbers: frozenset[str]) -> ArrowArray:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import os
 import sys
 import tempfile
 from collections.abc import Iterator
@@ -82,6 +83,11 @@ def check_output(path: str, source: str | None = None, *, force: bool = False) -
         raise IsADirectoryError(f"{path!r} is a folder; give the name of a file in it")
     if file.exists() and not file.is_file():
         raise ValueError(f"{path!r} is not a regular file; write to '-' for standard output")
+    folder = next(each for each in file.resolve().parents if each.exists())
+    if not folder.is_dir():
+        raise NotADirectoryError(f"{path!r} cannot be made: {str(folder)!r} is a file, not a folder")
+    if not os.access(folder, os.W_OK | os.X_OK):
+        raise PermissionError(f"{path!r} cannot be made: you may not write to the folder {str(folder)!r}; choose another one")
     if not file.exists() or force:
         return
     if source is not None and source != STANDARD and Path(source).exists() and file.samefile(source):
@@ -93,6 +99,8 @@ def check_output(path: str, source: str | None = None, *, force: bool = False) -
 def open_output(path: str) -> Iterator[BinaryIO]:
     """A stream to write a file to, which appears when all is written."""
     if path == STANDARD:
+        if sys.stdout is None:
+            raise OSError("standard output is closed; give the name of a file")
         yield sys.stdout.buffer
         sys.stdout.buffer.flush()
         return

@@ -31,13 +31,17 @@ class NumberFormat:
     digits: int | None = None
     plus: bool = False
 
-    def parse(self, values: ArrowArray) -> ArrowArray:
-        """Values of a column of text as floats; ValueError when one is none."""
+    def fit(self, values: ArrowArray) -> ArrowArray:
+        """Which values of a column of text are numbers."""
         pc = compute()
         plain = pc.match_substring_regex(values, _pattern(self.mark))
         some_digit = pc.match_substring_regex(values, "[0-9]")
-        fits = pc.or_(pc.and_(plain, some_digit), pc.match_substring_regex(values, _INFINITE))
-        if not pc.all(fits, min_count=0).as_py():
+        return pc.or_(pc.and_(plain, some_digit), pc.match_substring_regex(values, _INFINITE))
+
+    def parse(self, values: ArrowArray) -> ArrowArray:
+        """Values of a column of text as floats; ValueError when one is none."""
+        pc = compute()
+        if not pc.all(self.fit(values), min_count=0).as_py():
             raise ValueError("not all are numbers")
         return pc.cast(pc.replace_substring(values, self.mark, "."), arrow().float64())
 

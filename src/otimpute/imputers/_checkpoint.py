@@ -69,11 +69,12 @@ class Checkpoint:
         """Remove the file: the fit is done."""
         if self.path is not None:
             with _a_warning_at_most(f"could not remove the checkpoint {self.path} of a fit that is done"):
-                self.path.unlink(missing_ok=True)
-                remove_parts(self.path)
+                written = self.path.resolve()  # where a link leads to
+                written.unlink(missing_ok=True)
+                remove_parts(written)
 
     def _read(self, path: Path) -> tuple[dict[str, Any], int, dict[str, Any]]:
-        advice = "delete it to begin anew, or pass another path"
+        advice = "delete it to begin anew, or pass another path" if _is_checkpoint(path) else "pass another path"
         try:
             document, arrays = read_archive(path, _KIND)
             identity, seed = dict(document["identity"]), int(document["seed"])
@@ -90,6 +91,13 @@ class Checkpoint:
             return identity, seed, dict(_STATE.unpack(document["state"], Place.root("state", arrays)))
         except (StoredFileError, KeyError, TypeError, ValueError, RuntimeError) as error:
             raise StoredFileError(f"checkpoint {path} holds no state of a fit ({error}); {advice}") from error
+
+
+def _is_checkpoint(path: Path) -> bool:
+    """Whether a file was written as one, even if it is no longer whole; others are not ours to delete."""
+    with path.open("rb") as file:
+        beginning = file.read(80)
+    return beginning.startswith(b"OTIMPUTE") and b'{"kind": "checkpoint"' in beginning
 
 
 def checkpoint_path(checkpoint: Any) -> Path | None:

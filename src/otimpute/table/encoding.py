@@ -191,8 +191,6 @@ def _treatment(code: ColumnCode, column: nw.Series[Any]) -> str:
     if isinstance(code, MomentCode):
         return "moments as fine as those observed"
     if code.kind == "text":
-        n = int(column.n_unique())
-        return f"left alone, holes stay: {n} distinct texts (raise max_categories to use them)"
-    return (
-        "left alone: has no value" if code.kind == "empty" else f"left alone, holes stay: type {column.dtype} is not supported"
-    )
+        values = column.drop_nulls()
+        return "left alone (hardly repeats)" if values.n_unique() > len(values) / 2 else "left alone (many texts)"
+    return "left alone (no value)" if code.kind == "empty" else f"left alone ({column.dtype})"
