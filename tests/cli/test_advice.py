@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import shlex
 from pathlib import Path
 from typing import Any
@@ -27,7 +28,7 @@ def test_a_typo_among_numbers_is_named_with_its_line(invoke: Any) -> None:
     assert "numbers" not in invoke("impute", "in.csv", "-o", "b.csv", "--columns", "id", "-m", "mean", "-q").stderr
     cured = invoke("inspect", "in.csv", "--na", "1O.5", "--na", "NA").stdout
     assert "values are" not in cured
-    assert "x        number" in cured
+    assert re.search(r"\nx +number", cured)
 
 
 @pytest.mark.parametrize("spelling", ["N.A.", "-"])
