@@ -302,13 +302,9 @@ class RoundRobinImputer(TransportImputer):
         work, d = prepared.work, len(self._columns)
         self.batch_size_ = self._choose_batch_size(len(work), len(work))
         trainees = choose_trainees(
-            prepared.free,
-            prepared.observed_ranges(),
-            batch_size=self.batch_size_,
-            one_sided=self.one_sided,
-            skip_complete=self.skip_complete,
-            seed=seed,
-        )
+            prepared.free, prepared.observed_ranges(),
+            batch_size=self.batch_size_, one_sided=self.one_sided, skip_complete=self.skip_complete, seed=seed,
+        )  # fmt: skip
         schedule = self._schedule(prepared, before is not None or from_regressions, deadline)
         # Is the table what the models predict? Regressions and start of a Gaussian model agree.
         start_counts = before is not None or (from_regressions and self._starts_from_model())
