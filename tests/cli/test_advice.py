@@ -95,9 +95,9 @@ def test_screens_that_know_few_characters_show_plainer_ones(invoke: Any, encodin
     runner = CliRunner(charset=encoding)
     shown = runner.invoke(app, ["inspect", "in.csv"], catch_exceptions=False)
     assert f"3 rows {'×' if encoding == 'cp1252' else 'x'} 2 columns" in shown.stdout
-    assert "###" in shown.stdout
+    assert re.search("##[.·]{3}", shown.stdout)
     told = runner.invoke(app, ["impute", "in.csv", "-o", "out.csv", "-m", "mean"], catch_exceptions=False)
-    assert "###" in told.stderr
+    assert re.search("##[.·]{3}", told.stderr)
     assert "\\u" not in told.stderr
     for_machines = runner.invoke(app, ["inspect", "in.csv", "--json"], catch_exceptions=False).stdout
     assert '"gr\\u00f6\\u00dfe"' in for_machines

@@ -157,7 +157,7 @@ def _show_table(table: TableFile, columns: Sequence[dict[str, Any]], patterns: S
     size = f"{count(n_rows, 'row')} × {count(table.frame.num_columns, 'column')}"
     tell(f"{table.path}: {size}, {count(holes, 'hole')} ({share(holes, n_rows * len(columns))})", err=False, style="bold")
     tell(_origin(table), err=False, style="dim")
-    shown = grid("column", "kind", ("distinct", "right"), ("missing", "right"), "", ("share", "right"), "what impute does")
+    shown = grid("column", "kind", ("distinct", "right"), ("missing", "right"), "", ("share", "right"), "filled with")
     add_rows(
         shown,
         [

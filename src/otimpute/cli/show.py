@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     from ..files import Doubt
 
-_BAR = 10
+_BAR = 5
 _MOST_ROWS = 40
 _NARROWEST, _BETWEEN = 8, 3  # characters that are left of words, and that lie between columns
 _PLAIN = {"█": "#", "·": ".", "×": "x", "–": "-", "…": "..."}
@@ -102,7 +102,7 @@ def bar(part: int, whole: int) -> str:
     """A share as a small bar; something is never nothing.
 
     >>> bar(1, 3)
-    '███·······'
+    '██···'
     """
     filled = 0 if not part else max(1, round(_BAR * part / whole))
     return "█" * filled + "·" * (_BAR - filled)
@@ -153,7 +153,7 @@ def grid(*columns: str | tuple[str, str]) -> Table:
     from rich.box import SIMPLE_HEAD
     from rich.table import Table
 
-    table = Table(box=SIMPLE_HEAD, pad_edge=False, show_edge=False, header_style="dim")
+    table = Table(box=SIMPLE_HEAD, pad_edge=False, show_edge=False, header_style="dim", padding=(0, 1, 0, 0))
     for column in columns:
         name, side = (column, "left") if isinstance(column, str) else column
         table.add_column(name, justify=side, no_wrap=name == "" or side == "right", overflow="fold")

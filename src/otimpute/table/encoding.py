@@ -187,9 +187,9 @@ def _treatment(code: ColumnCode, column: nw.Series[Any]) -> str:
         return "true or false" if code.kind == "boolean" else f"{whole}numbers{span}"
     if isinstance(code, CategoryCode):
         n = len(code.categories)
-        return f"one of {n} categories" + (" in their order" if code.ordered else "") if n > 1 else "the one value there is"
+        return f"one of {n} in order" if code.ordered else f"one of {n} labels" if n > 1 else "the one value"
     if isinstance(code, MomentCode):
-        return "moments as fine as those observed"
+        return "dates or times"
     if code.kind == "text":
         values = column.drop_nulls()
         return "left alone (hardly repeats)" if values.n_unique() > len(values) / 2 else "left alone (many texts)"
