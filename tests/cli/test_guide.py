@@ -8,16 +8,7 @@ import shlex
 from pathlib import Path
 from typing import Any
 
-import pytest
-
-from otimpute import table as tables
-from otimpute.estimator import BaseImputer
-
 GUIDE = Path(__file__).parents[2] / "docs" / "command-line.md"
-
-pytestmark = pytest.mark.skipif(
-    not (hasattr(tables, "describe_columns") and hasattr(BaseImputer, "save")), reason="needs mixed tables and model files"
-)
 
 
 def test_the_examples_run(invoke: Any) -> None:
