@@ -65,6 +65,14 @@ def write_archive(path: Path, kind: str, document: Any, arrays: Mapping[str, NDA
         file.write(checksum.digest())
 
 
+def is_archive(path: Path) -> bool:
+    """Whether a file begins as those written here do."""
+    if not path.is_file():
+        return False
+    with path.open("rb") as file:
+        return file.read(len(_MAGIC)) == _MAGIC
+
+
 def read_archive(path: Path, kind: str) -> tuple[Any, dict[str, NDArray[Any]]]:
     """The document and the arrays of a file that is whole, unchanged, and of this ``kind``."""
     if path.is_dir():

@@ -12,8 +12,6 @@ from typer.testing import CliRunner
 
 from otimpute.cli.app import app
 
-pytest.importorskip("pyarrow")
-
 
 class Invoke(Protocol):
     def __call__(self, *arguments: Any, code: int = 0, stdin: bytes = b"") -> Any: ...

@@ -9,13 +9,12 @@ import shlex
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from typer.testing import CliRunner
 
 from otimpute.cli.app import app
-
-pa = pytest.importorskip("pyarrow")
-pq = pytest.importorskip("pyarrow.parquet")
 
 TYPO = "id,x\n" + "".join(f"a{k},{'1O.5' if k == 77 else 'NA' if k == 5 else k + 0.5}\n" for k in range(200))
 

@@ -15,10 +15,6 @@ import pytest
 
 import otimpute
 
-pa = pytest.importorskip("pyarrow")
-pq = pytest.importorskip("pyarrow.parquet")
-
-
 HOLES = ("", "NA")
 
 

@@ -6,12 +6,11 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 from otimpute.files import read_file
-
-pa = pytest.importorskip("pyarrow")
-pq = pytest.importorskip("pyarrow.parquet")
 
 CSV = b'id;x;kind\r\n007;1,50;"a; b"\r\n008;NA;c\r\n009; 2,25;d'
 

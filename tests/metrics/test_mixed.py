@@ -6,13 +6,12 @@ from datetime import date, datetime
 from typing import Any
 
 import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow as pa
 import pytest
 
 from otimpute.metrics import energy_distance, mae, rmse, score_table, wasserstein2
-
-pa = pytest.importorskip("pyarrow")
-pd = pytest.importorskip("pandas")
-pl = pytest.importorskip("polars")
 
 
 @pytest.mark.parametrize("frame", [pa.table, pd.DataFrame, pl.DataFrame])

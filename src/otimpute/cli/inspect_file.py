@@ -33,7 +33,6 @@ from .show import (
 if TYPE_CHECKING:
     from ..files import TableFile
 
-_MAGIC = b"OTIMPUTE"
 _MOST_PATTERNS = 5
 # A step of the default method on one core, in seconds, and how often it takes one: see docs/performance.md.
 _STEP, _STEP_PER_COLUMN, _FEWEST_STEPS, _STEPS_PER_ROW = 2e-5, 8e-6, 1000, 0.4
@@ -79,11 +78,9 @@ def inspect(
 
 
 def _is_model(file: str) -> bool:
-    path = Path(file)
-    if not path.is_file():
-        return False
-    with path.open("rb") as stream:
-        return stream.read(len(_MAGIC)) == _MAGIC
+    from .._archive import is_archive
+
+    return is_archive(Path(file))
 
 
 def _inspect_model(path: Path, showing: Showing) -> None:

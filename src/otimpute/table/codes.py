@@ -359,7 +359,7 @@ def numpy_type(column: nw.Series[Any]) -> np.dtype[Any]:
     return np.dtype("bool" if column.dtype == nw.Boolean else str(column.dtype).lower())
 
 
-def series_like(source: Any, name: str, values: NDArray[Any], dtype: Any) -> nw.Series[Any]:
+def series_like(source: Any, name: str, values: Any, dtype: Any) -> nw.Series[Any]:
     """A new column for the frame that ``source``, a frame or a column of it, belongs to."""
     series = nw.new_series(name, values, dtype=dtype, backend=source.implementation)
     native = nw.to_native(source)
@@ -373,7 +373,4 @@ def without_type(column: nw.Series[Any], rows: NDArray[np.int64], values: Sequen
     cells: list[Any] = [None] * len(column)
     for row, value in zip(rows, values, strict=True):
         cells[row] = value
-    series = nw.new_series(column.name, cells, backend=column.implementation)
-    if column.implementation.is_pandas_like():
-        series = nw.maybe_set_index(series, index=nw.to_native(column).index)
-    return series
+    return series_like(column, column.name, cells, None)
