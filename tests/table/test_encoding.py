@@ -12,13 +12,13 @@ import pandas as pd
 import polars as pl
 import pyarrow as pa
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from otimpute.baselines import GaussianEMImputer, MeanImputer
 from otimpute.exceptions import OtimputeWarning
 from otimpute.table import Encoding, describe_columns
-from otimpute.table.codes import DISAGREEMENT, CategoryCode, NumberCode, fit_into, nearest_rows, simplex
+from otimpute.table.codes import DISAGREEMENT, CategoryCode, fit_into, nearest_rows, simplex
 
 DAY = dt.date(2024, 1, 1)
 NOON = dt.datetime(2024, 1, 1, 12)
@@ -187,12 +187,16 @@ def test_values_of_other_types_are_left_alone() -> None:
     st.floats(0, 10),
     st.sampled_from([np.float16, np.float32, np.float64]),
 )
+@example([0.0], -16.76171875, 0.0078125, np.float16)  # no half-precision number lies between
 def test_bounds_hold_in_any_precision(values: list[float], low: float, width: float, kind: type) -> None:
-    inside = np.float64(kind(low)), np.float64(kind(low + width))
     high = low + width
-    if not inside[0] <= high or not low <= inside[1]:
-        return  # no number of this precision lies between
-    code = NumberCode("number", low, high)
+    neighbours = [kind(low), np.nextafter(kind(low), kind(np.inf))]
+    wish = {0: {"bounds": (low, high)}}
+    if not any(low <= float(number) <= high for number in neighbours):
+        with pytest.raises(ValueError, match="no possible value"):
+            Encoding.of_array(1, wish, np.dtype(kind))
+        return
+    code = Encoding.of_array(1, wish, np.dtype(kind)).codes[0]
     cells = fit_into(code.obey(np.array(values)), np.dtype(kind), low, high).astype(np.float64)
     assert ((cells >= low) & (cells <= high)).all()
 

@@ -197,7 +197,8 @@ class BaseImputer(Storable, TransformerMixin, BaseEstimator, ABC):  # type: igno
             if array.dtype.kind == "O":  # lists with None
                 array = array.astype(np.float64)
             if reset and not self._keeps_encoding():
-                self._encoding = Encoding.of_array(array.shape[1], self.constraints)
+                precision = array.dtype if array.dtype.kind == "f" else None
+                self._encoding = Encoding.of_array(array.shape[1], self.constraints, precision)
             return self._encoding.read_array(array, self._missing_values())
         for axis, what in ((0, "row"), (1, "column")):
             if frame.shape[axis] == 0:

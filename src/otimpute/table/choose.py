@@ -16,6 +16,7 @@ from .codes import (
     IdleCode,
     MomentCode,
     NumberCode,
+    fit_into,
     numpy_type,
     observed_labels,
     plain_label,
@@ -103,8 +104,8 @@ def _number_kind(column: nw.Series[Any]) -> str:
     return "integer" if column.dtype.is_integer() else "number"
 
 
-def number_code(name: Any, kind: str, wish: Constraint, limits: tuple[float, float] = (-math.inf, math.inf)) -> NumberCode:
-    """The code of a column of numbers that cannot hold more than its ``limits``."""
+def number_code(name: Any, kind: str, wish: Constraint, dtype: np.dtype[Any] | None = None) -> NumberCode:
+    """The code of a column of numbers, whose ``dtype`` must be able to hold what it is to obey."""
     if kind == "boolean" and wish.limits_numbers:
         raise ValueError(f"column {name!r} holds booleans, which bounds, integer and non_negative do not concern")
     low, high = (_as_number(name, bound, open_end) for bound, open_end in zip(wish.bounds, (-math.inf, math.inf), strict=True))
@@ -112,14 +113,17 @@ def number_code(name: Any, kind: str, wish: Constraint, limits: tuple[float, flo
         low = max(low, 0.0)
     if wish.integer or kind == "integer":
         low, high = (_whole(low, math.ceil), _whole(high, math.floor))
-    if low > high or low > limits[1] or high < limits[0]:
-        raise ValueError(f"column {name!r} has no possible value: its constraints leave nothing between {low:g} and {high:g}")
+    lowest = float(fit_into(np.array([low]), dtype or np.dtype(float), low, high)[0]) if low <= high else math.nan
+    if not (low <= lowest <= high and math.isfinite(lowest)):
+        as_what = "" if dtype is None else f" as {dtype}"
+        raise ValueError(
+            f"column {name!r} has no possible value: its constraints leave nothing{as_what} between {low:g} and {high:g}"
+        )
     return NumberCode(kind, low, high, wish.integer)
 
 
 def _number_code(name: Any, kind: str, wish: Constraint, column: nw.Series[Any], marker: Any) -> NumberCode:
-    limits = np.iinfo(numpy_type(column)) if column.dtype.is_integer() else None
-    code = number_code(name, kind, wish, (limits.min, limits.max) if limits else (-math.inf, math.inf))
+    code = number_code(name, kind, wish, numpy_type(column) if column.dtype.is_integer() or column.dtype.is_float() else None)
     if not code.is_free:
         values, _, holes = code.read(column, marker)
         outside = values[~holes & ((values[:, 0] < code.low) | (values[:, 0] > code.high)), 0]

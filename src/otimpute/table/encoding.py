@@ -41,13 +41,13 @@ class Encoding:
     codes: tuple[ColumnCode, ...]
 
     @classmethod
-    def of_array(cls, n_columns: int, constraints: Any) -> Encoding:
-        """Columns of an array are numbers; constraints go by their position."""
+    def of_array(cls, n_columns: int, constraints: Any, dtype: np.dtype[Any] | None = None) -> Encoding:
+        """Columns of an array are numbers; constraints go by their position, and must leave a number of the ``dtype``."""
         wishes = read_constraints(constraints, range(n_columns))
         for name, wish in wishes.items():
             if wish.categories is not None or wish.ordered:
                 raise ValueError(f"column {name} of an array holds numbers, not categories; pass a data frame instead")
-        codes = [number_code(name, "number", wishes.get(name, NO_CONSTRAINT)) for name in range(n_columns)]
+        codes = [number_code(name, "number", wishes.get(name, NO_CONSTRAINT), dtype) for name in range(n_columns)]
         return cls((), tuple(codes))
 
     @classmethod
