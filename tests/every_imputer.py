@@ -9,10 +9,13 @@ from typing import Any
 
 import numpy as np
 
-from otimpute import MetaSinkhornImputer, RoundRobinImputer, SinkhornImputer
+from otimpute import AutoImputer, MetaSinkhornImputer, RoundRobinImputer, SinkhornImputer
 from otimpute.baselines import (
+    ExtraTreesImputer,
     GaussianEMImputer,
+    GaussianMixtureImputer,
     ICEImputer,
+    KernelRidgeImputer,
     KNNImputer,
     MeanImputer,
     MissForestImputer,
@@ -29,7 +32,21 @@ def torch_layer(d_in: int) -> Any:
     return torch.nn.Linear(d_in, 1)
 
 
+def few_experts() -> list[Any]:
+    return [
+        "gaussian",
+        SinkhornImputer(max_steps=10),
+        GaussianMixtureImputer(n_components=(2,), max_iter=3),
+        ExtraTreesImputer(n_estimators=3, n_rounds=2),
+        KernelRidgeImputer(n_rounds=1),
+    ]
+
+
 IMPUTERS: dict[str, Make] = {
+    "auto": lambda **k: AutoImputer(**{"experts": few_experts(), "n_splits": 1, "random_state": 0, **k}),
+    "auto-distribution": lambda **k: AutoImputer(
+        **{"experts": few_experts()[:1], "n_splits": 1, "target": "distribution", "random_state": 0, **k}
+    ),
     "sinkhorn": lambda **k: SinkhornImputer(**{"max_steps": 40, "random_state": 0, **k}),
     "sinkhorn-paper": lambda **k: SinkhornImputer.paper(**{"max_steps": 40, "random_state": 0, "scale": True, **k}),
     "sinkhorn-weighted": lambda **k: SinkhornImputer(**{"max_steps": 40, "random_state": 0, "imputed_weight": 0.5, **k}),
@@ -41,6 +58,9 @@ IMPUTERS: dict[str, Make] = {
     "ice": lambda **k: ICEImputer(**{"max_iter": 3, "random_state": 0, **k}),
     "missforest": lambda **k: MissForestImputer(**{"n_estimators": 5, "max_iter": 2, "random_state": 0, **k}),
     "gaussian-em": GaussianEMImputer,
+    "gaussian-mixture": lambda **k: GaussianMixtureImputer(**{"n_components": (2, 4), "random_state": 0, **k}),
+    "extra-trees": lambda **k: ExtraTreesImputer(**{"n_estimators": 3, "n_rounds": 2, "random_state": 0, **k}),
+    "kernel-ridge": KernelRidgeImputer,
     "softimpute": lambda **k: SoftImputer(**{"random_state": 0, **k}),
 }
 if find_spec("torch"):
@@ -50,7 +70,7 @@ if find_spec("torch"):
     )
 TORCH = {"meta-sinkhorn", "round-robin-torch"}
 TRANSPORT = {name for name in IMPUTERS if name.startswith(("sinkhorn", "round-robin", "meta"))}
-RANDOM = TRANSPORT | {"missforest", "softimpute"}
+RANDOM = TRANSPORT | {"auto", "auto-distribution", "extra-trees", "gaussian-mixture", "missforest", "softimpute"}
 
 
 def grouped_table(n: int = 90, rate: float = 0.2, seed: int = 0) -> tuple[dict[str, list[Any]], dict[str, list[Any]]]:

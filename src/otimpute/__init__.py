@@ -1,9 +1,9 @@
 """otimpute: fill the holes of tables by optimal transport.
 
 >>> import numpy as np
->>> from otimpute import SinkhornImputer
+>>> from otimpute import AutoImputer
 >>> X = np.array([[1.0, 2.0], [2.0, np.nan], [3.0, 6.0], [np.nan, 8.0], [5.0, 10.0]])
->>> X_imputed = SinkhornImputer(random_state=0).fit_transform(X)
+>>> X_imputed = AutoImputer(random_state=0).fit_transform(X)
 >>> bool(np.isfinite(X_imputed).all())
 True
 """
@@ -17,6 +17,7 @@ __version__ = "0.1.0"
 
 # Public names are loaded when first used (PEP 562): importing otimpute is instant and loads none of its dependencies.
 _HOME = {
+    "AutoImputer": ".auto",
     "MetaSinkhornImputer": ".imputers",
     "RoundRobinImputer": ".imputers",
     "SinkhornImputer": ".imputers",
@@ -26,13 +27,22 @@ _HOME = {
 _PACKAGES = ("baselines", "benchmark", "datasets", "metrics", "missingness", "transport")
 
 if TYPE_CHECKING:
+    from .auto import AutoImputer as AutoImputer
     from .imputers import MetaSinkhornImputer as MetaSinkhornImputer
     from .imputers import RoundRobinImputer as RoundRobinImputer
     from .imputers import SinkhornImputer as SinkhornImputer
     from .model_file import load as load
     from .transport import sinkhorn_divergence as sinkhorn_divergence
 
-__all__ = ["MetaSinkhornImputer", "RoundRobinImputer", "SinkhornImputer", "__version__", "load", "sinkhorn_divergence"]
+__all__ = [
+    "AutoImputer",
+    "MetaSinkhornImputer",
+    "RoundRobinImputer",
+    "SinkhornImputer",
+    "__version__",
+    "load",
+    "sinkhorn_divergence",
+]
 
 
 def __getattr__(name: str) -> Any:

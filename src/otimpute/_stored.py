@@ -49,11 +49,17 @@ class Place:
 
     def at(self, key: Any, *, record: bool = False) -> Place:
         """A place inside this one; a ``record`` has sizes of its own."""
-        return dataclasses.replace(self, name=f"{self.name}.{key}", own_sizes={} if record else self.own_sizes)
+        name = f"{self.name}.{key}" if self.name else str(key)
+        return dataclasses.replace(self, name=name, own_sizes={} if record else self.own_sizes)
+
+    def inside(self) -> Place:
+        """The same place, as the beginning of a model with sizes of its own."""
+        return dataclasses.replace(self, sizes={}, own_sizes={}, at_the_end=[])
 
     def fail(self, problem: str) -> NoReturn:
         """Say what is wrong here."""
-        raise StoredFileError(f"{self.name} {problem}: not what imputer.save() writes; save the imputer again")
+        where = self.name or "the document"
+        raise StoredFileError(f"{where} {problem}: not what imputer.save() writes; save the imputer again")
 
     def check_size(self, symbol: str, number: int) -> None:
         """One symbol, one number."""

@@ -5,7 +5,18 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from .baselines import GaussianEMImputer, ICEImputer, KNNImputer, MeanImputer, MissForestImputer, SoftImputer
+from .auto import AutoImputer
+from .baselines import (
+    ExtraTreesImputer,
+    GaussianEMImputer,
+    GaussianMixtureImputer,
+    ICEImputer,
+    KernelRidgeImputer,
+    KNNImputer,
+    MeanImputer,
+    MissForestImputer,
+    SoftImputer,
+)
 from .estimator import BaseImputer, read_model
 from .imputers import MetaSinkhornImputer, RoundRobinImputer, SinkhornImputer
 
@@ -13,7 +24,8 @@ from .imputers import MetaSinkhornImputer, RoundRobinImputer, SinkhornImputer
 _CLASSES: dict[str, type[BaseImputer]] = {
     cls.__name__: cls
     for cls in (
-        GaussianEMImputer, ICEImputer, KNNImputer, MeanImputer, MetaSinkhornImputer, MissForestImputer, RoundRobinImputer,
+        AutoImputer, ExtraTreesImputer, GaussianEMImputer, GaussianMixtureImputer, ICEImputer, KNNImputer, KernelRidgeImputer,
+        MeanImputer, MetaSinkhornImputer, MissForestImputer, RoundRobinImputer,
         SinkhornImputer, SoftImputer,
     )
 }  # fmt: skip

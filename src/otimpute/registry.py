@@ -7,12 +7,25 @@ from functools import partial
 from typing import Any
 
 from ._checks import check_choice
-from .baselines import GaussianEMImputer, ICEImputer, KNNImputer, MeanImputer, MissForestImputer, SoftImputer
+from .auto import AutoImputer
+from .baselines import (
+    ExtraTreesImputer,
+    GaussianEMImputer,
+    GaussianMixtureImputer,
+    ICEImputer,
+    KernelRidgeImputer,
+    KNNImputer,
+    MeanImputer,
+    MissForestImputer,
+    SoftImputer,
+)
 from .estimator import BaseImputer
 from .imputers import MetaSinkhornImputer, RoundRobinImputer, SinkhornImputer
 from .missingness import MCAR, LogisticMAR, LogisticMNAR, LogisticSelfMNAR, QuantileMNAR
 
 IMPUTERS: Mapping[str, Callable[..., BaseImputer]] = {
+    "auto": AutoImputer,
+    "auto_distribution": partial(AutoImputer, target="distribution"),
     "sinkhorn": SinkhornImputer,
     "sinkhorn_paper": SinkhornImputer.paper,
     "linear_rr": partial(RoundRobinImputer, "linear"),
@@ -25,6 +38,9 @@ IMPUTERS: Mapping[str, Callable[..., BaseImputer]] = {
     "ice": ICEImputer,
     "missforest": MissForestImputer,
     "gaussian_em": GaussianEMImputer,
+    "gaussian_mixture": GaussianMixtureImputer,
+    "extra_trees": ExtraTreesImputer,
+    "kernel_ridge": KernelRidgeImputer,
     "softimpute": SoftImputer,
 }
 

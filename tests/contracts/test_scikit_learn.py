@@ -10,10 +10,13 @@ import narwhals as nw
 import numpy as np
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from otimpute import MetaSinkhornImputer, RoundRobinImputer, SinkhornImputer
+from otimpute import AutoImputer, MetaSinkhornImputer, RoundRobinImputer, SinkhornImputer
 from otimpute.baselines import (
+    ExtraTreesImputer,
     GaussianEMImputer,
+    GaussianMixtureImputer,
     ICEImputer,
+    KernelRidgeImputer,
     KNNImputer,
     MeanImputer,
     MissForestImputer,
@@ -47,6 +50,7 @@ class LosesEntries:
 
 
 QUICK: dict[type[BaseImputer], dict[str, Any]] = {
+    AutoImputer: {"experts": ["gaussian", "mixture", "kernel"], "n_splits": 1},
     SinkhornImputer: {"max_steps": 20},
     RoundRobinImputer: {"max_cycles": 1, "n_updates": 2, "n_pairs": 2},
     MeanImputer: {},
@@ -54,6 +58,9 @@ QUICK: dict[type[BaseImputer], dict[str, Any]] = {
     ICEImputer: {"max_iter": 2},
     MissForestImputer: {"n_estimators": 3, "max_iter": 2},
     GaussianEMImputer: {},
+    GaussianMixtureImputer: {"n_components": (2, 3)},
+    ExtraTreesImputer: {"n_estimators": 2, "n_rounds": 2},
+    KernelRidgeImputer: {},
     SoftImputer: {"n_penalties": 5},
 }
 if find_spec("torch"):

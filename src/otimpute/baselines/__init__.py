@@ -7,11 +7,26 @@
 [4.0, 8.0]
 """
 
+from ._refining import OutOfTime as OutOfTime
+from ._refining import RefiningImputer as RefiningImputer
+from .extra_trees import ExtraTreesImputer
 from .gaussian_em import GaussianEMImputer
+from .gaussian_mixture import GaussianMixtureImputer
 from .ice import ICEImputer
+from .kernel_ridge import KernelRidgeImputer
 from .knn import KNNImputer
 from .mean import MeanImputer
 from .missforest import MissForestImputer
 from .softimpute import SoftImputer
 
-__all__ = ["GaussianEMImputer", "ICEImputer", "KNNImputer", "MeanImputer", "MissForestImputer", "SoftImputer"]
+__all__ = [
+    "ExtraTreesImputer",
+    "GaussianEMImputer",
+    "GaussianMixtureImputer",
+    "ICEImputer",
+    "KNNImputer",
+    "KernelRidgeImputer",
+    "MeanImputer",
+    "MissForestImputer",
+    "SoftImputer",
+]

@@ -87,3 +87,10 @@ class StandardisedImputer(BaseImputer):
         z = np.zeros(missing.shape)
         z[:, self._varying] = completed
         return self._scaler.restore(z[missing], np.nonzero(missing)[1])
+
+    def _targets(self, holes: Holes) -> list[NDArray[np.int64]]:
+        """The columns predicted together, those of one category, from the fewest holes to the most; none without inputs."""
+        groups = self._groups[self._varying]
+        targets = [np.flatnonzero(groups == group) for group in dict.fromkeys(groups.tolist())]
+        by_holes = np.argsort([holes[:, columns[0]].sum() for columns in targets], kind="stable")
+        return [targets[place] for place in by_holes] if len(targets) > 1 else []

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from .._checks import check_count
 from .._random import generator
 from .._stored import IfThere, Kind, ListOf, Record, Scalar, Whole
-from ._forest import Forest
+from ..trees import Forest
 from ._standardised import Holes, Rows, StandardisedImputer
 
 _MOST_ROUNDS = 1_000_000  # nobody waits longer, and a file that asks for more is not ours
@@ -125,13 +125,6 @@ class MissForestImputer(StandardisedImputer):
             for columns in targets
         ]
         return current
-
-    def _targets(self, holes: Holes) -> list[NDArray[np.int64]]:
-        """The columns predicted together, those of one category, in the order of the rounds; none without other columns."""
-        groups = self._groups[self._varying]
-        targets = [np.flatnonzero(groups == group) for group in dict.fromkeys(groups.tolist())]
-        by_holes = np.argsort([holes[:, columns[0]].sum() for columns in targets], kind="stable")
-        return [targets[place] for place in by_holes] if len(targets) > 1 else []
 
     def _fit_forest(
         self, rows: Rows, columns: NDArray[np.int64], observed: NDArray[np.bool_], seeds: np.random.Generator

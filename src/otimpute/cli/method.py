@@ -17,8 +17,9 @@ if TYPE_CHECKING:
 
 # The names of the registry, written out: looking them up there would load every method before a key is completed.
 METHODS = (
-    "sinkhorn", "sinkhorn_paper", "linear_rr", "linear_rr_paper", "mlp_rr", "mlp_rr_paper", "meta_sinkhorn", "mean", "knn",
-    "ice", "missforest", "gaussian_em", "softimpute",
+    "auto", "auto_distribution", "sinkhorn", "sinkhorn_paper", "linear_rr", "linear_rr_paper", "mlp_rr", "mlp_rr_paper",
+    "meta_sinkhorn", "mean", "knn", "ice", "missforest", "gaussian_em", "gaussian_mixture", "extra_trees", "kernel_ridge",
+    "softimpute",
 )  # fmt: skip
 _ELSEWHERE = {
     "random_state": "--seed", "seed": "--seed", "n_jobs": "--jobs", "max_seconds": "--max-seconds", "model": "--method",

@@ -2,13 +2,14 @@
 
 from .base import BaseImputer
 from .hidden_cells import hide_cells, score_cells
-from .model_file import read_model
+from .model_file import Fitted, read_model
 from .progress import Callback, FitProgress, check_callbacks, progress_bar
 
 __all__ = [
     "BaseImputer",
     "Callback",
     "FitProgress",
+    "Fitted",
     "check_callbacks",
     "hide_cells",
     "progress_bar",

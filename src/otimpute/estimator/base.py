@@ -84,11 +84,15 @@ class BaseImputer(Storable, TransformerMixin, BaseEstimator, ABC):  # type: igno
 
     def transform(self, X: Any) -> Any:
         """Fill the holes of rows that may be new; nothing is refitted and every row is treated alone."""
+        table = self._read_new_rows(X)
+        filled = self._impute_cells(*self._present(table))
+        return self._assemble(table, self._with_empty_columns(table, filled))
+
+    def _read_new_rows(self, X: Any) -> Table:
         check_is_fitted(self)
         table = self._read(X, reset=False)
         self._warn_of_columns_left_alone(table, self._with_holes_before)
-        filled = self._impute_cells(*self._present(table))
-        return self._assemble(table, self._with_empty_columns(table, filled))
+        return table
 
     def get_feature_names_out(self, input_features: Any = None) -> NDArray[Any]:
         """Names of the columns that come out."""
@@ -120,6 +124,16 @@ class BaseImputer(Storable, TransformerMixin, BaseEstimator, ABC):  # type: igno
         filled = self._fit_cells(*self._present(table))
         self._is_fitted = True
         return table, self._with_empty_columns(table, filled)
+
+    def _adopt(self, other: BaseImputer) -> None:
+        """See tables as another imputer does, so as to fill coordinates for it."""
+        shared = (
+            "n_features_in_", "feature_names_in_", "_encoding", "_empty", "_kept", "_groups", "_scaled", "_with_holes_before",
+        )  # fmt: skip
+        for name in shared:
+            if hasattr(other, name):
+                setattr(self, name, getattr(other, name))
+        self.indicator_columns_ = np.arange(0)
 
     def __sklearn_is_fitted__(self) -> bool:
         return getattr(self, "_is_fitted", False)

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from inspect import signature
 from pathlib import Path
 from typing import Any, ClassVar
@@ -19,6 +20,7 @@ _MODEL = "model file"
 _NEVER_STORED = {"callbacks", "checkpoint"}  # functions, and a place that belongs to one fit
 _GIVEN = {"given": "at load"}  # stands for a parameter that is code
 _PLAIN = Plain()
+_FIELDS = {"imputer": str, "version": int, "parameters": dict, "state": dict}
 
 
 class Storable:
@@ -43,17 +45,7 @@ class Storable:
         if not type(self).__module__.startswith("otimpute."):
             raise TypeError(f"{type(self).__name__} is a class of your own, and model files hold otimpute's imputers only")
         arrays: Arrays = {}
-        parameters = _pack_parameters(self, Place.root("parameters", arrays))
-        state, place = self._state(), Place.root("state", arrays)
-        tree = {name: kind.pack(state[name], place.at(name)) for name, kind in self._kinds().items() if name in state}
-        _unpack_state(type(self), tree, Place.root("state", dict(arrays)))  # what cannot be read is never written
-        document = {
-            "otimpute": __version__,
-            "imputer": type(self).__name__,
-            "version": self._state_version,
-            "parameters": parameters,
-            "state": tree,
-        }
+        document = {"otimpute": __version__, **_pack(self, Place.root("", arrays))}
         write_archive(Path(path), _MODEL, document, arrays)
 
     @classmethod
@@ -69,6 +61,28 @@ class Storable:
         vars(self).update(state)
 
 
+class Fitted(Kind):
+    """A fitted imputer inside another one, of one of some classes; it has sizes of its own."""
+
+    def __init__(self, classes: Sequence[type[Storable]]):
+        self.classes = {cls.__name__: cls for cls in classes}
+
+    def pack(self, value: Any, place: Place) -> Any:  # noqa: D102
+        return _pack(value, place.inside())
+
+    def unpack(self, tree: Any, place: Place) -> Any:  # noqa: D102
+        return _unpack(tree, place.inside(), self.classes, {})
+
+
+def _pack(imputer: Any, place: Place) -> dict[str, Any]:
+    state, at = imputer._state(), place.at("state")
+    parameters = _pack_parameters(imputer, place.at("parameters"))
+    tree = {name: kind.pack(state[name], at.at(name)) for name, kind in imputer._kinds().items() if name in state}
+    _unpack_state(type(imputer), tree, replace(at.inside(), arrays=dict(at.arrays)))  # what cannot be read is never written
+    cls = type(imputer)
+    return {"imputer": cls.__name__, "version": cls._state_version, "parameters": parameters, "state": tree}
+
+
 def read_model(path: str | Path, classes: Mapping[str, type[Storable]], given: Mapping[str, Any]) -> Any:
     """The imputer in a file, if it is of one of ``classes``; ``given`` are parameters that files do not hold, by name."""
     path = Path(path)
@@ -82,11 +96,22 @@ def read_model(path: str | Path, classes: Mapping[str, type[Storable]], given: M
 
 
 def _read(document: Any, arrays: Arrays, classes: Mapping[str, type[Storable]], given: Mapping[str, Any]) -> Any:
-    fields = {"otimpute": str, "imputer": str, "version": int, "parameters": dict, "state": dict}
-    if not isinstance(document, dict) or any(type(document.get(name)) is not kind for name, kind in fields.items()):
-        raise StoredFileError(f"the document must have {', '.join(fields)}; save the imputer again")
-    writer, name, version = document["otimpute"], document["imputer"], document["version"]
-    origin = f"it holds a {name} written by otimpute {writer}"
+    if not isinstance(document, dict) or type(document.get("otimpute")) is not str:
+        raise StoredFileError(f"the document must have {', '.join(['otimpute', *_FIELDS])}; save the imputer again")
+    place = Place.root("", arrays)
+    imputer = _unpack(document, place, classes, given, f" written by otimpute {document['otimpute']}")
+    if arrays:
+        place.fail(f"does not use the arrays {', '.join(sorted(arrays)[:5])}")
+    return imputer
+
+
+def _unpack(
+    document: Any, place: Place, classes: Mapping[str, type[Storable]], given: Mapping[str, Any], writer: str = ""
+) -> Any:
+    if not isinstance(document, dict) or any(type(document.get(name)) is not kind for name, kind in _FIELDS.items()):
+        place.fail(f"must have {', '.join(_FIELDS)}")
+    name, version = document["imputer"], document["version"]
+    origin = f"{place.name or 'it'} holds a {name}{writer}"
     if name not in classes:
         raise StoredFileError(f"{origin}, which otimpute {__version__} does not know; upgrade otimpute to read it")
     cls = classes[name]
@@ -98,12 +123,9 @@ def _read(document: Any, arrays: Arrays, classes: Mapping[str, type[Storable]], 
     unknown = sorted(document["parameters"].keys() - (signature(cls).parameters.keys() - _NEVER_STORED))
     if unknown:
         raise StoredFileError(f"{origin} with parameters that it has not got here, {unknown}; upgrade otimpute to read it")
-    imputer = cls(**_unpack_parameters(cls, document["parameters"], Place.root("parameters", arrays), given))
-    place = Place.root("state", arrays)
-    state = _unpack_state(cls, document["state"], place)
-    if arrays:
-        place.fail(f"does not use the arrays {', '.join(sorted(arrays)[:5])}")
-    imputer._restore_state(state, place.sizes)
+    imputer = cls(**_unpack_parameters(cls, document["parameters"], place.at("parameters"), given))
+    at = place.at("state")
+    imputer._restore_state(_unpack_state(cls, document["state"], at), at.sizes)
     return imputer
 
 

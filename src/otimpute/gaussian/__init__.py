@@ -1,5 +1,6 @@
-"""A Gaussian model of an incomplete table."""
+"""Gaussian models of an incomplete table: one, or a mixture of them."""
 
 from .em import GaussianModel, fit_gaussian
+from .mixture import MixtureModel, fit_mixture
 
-__all__ = ["GaussianModel", "fit_gaussian"]
+__all__ = ["GaussianModel", "MixtureModel", "fit_gaussian", "fit_mixture"]

@@ -35,7 +35,7 @@ class GaussianModel:
         """Replace the missing entries of ``values [n, d]`` by their conditional means; row by row, nothing is refitted."""
         filled = np.array(values, dtype=np.float64)
         precision = np.linalg.inv(self.covariance)
-        _fill_conditional_means(filled, missing, _order_by_pattern(missing), self.mean, precision, _NOT_WANTED)
+        _fill_conditional_means(filled, missing, order_by_pattern(missing), self.mean, precision, _NOT_WANTED)
         return filled
 
 
@@ -65,7 +65,7 @@ def fit_gaussian(
     filled = np.where(missing, mean, values)
     variance = ((filled - mean) ** 2).sum(axis=0) / n_observed + _SMALLEST_VARIANCE
     covariance = np.diag(variance)
-    order = _order_by_pattern(missing)
+    order = order_by_pattern(missing)
     previous = filled[missing]
     converged = previous.size == 0
     iteration = 0
@@ -88,7 +88,7 @@ def fit_gaussian(
     return GaussianModel(mean, covariance, iteration, converged)
 
 
-def _order_by_pattern(missing: NDArray[np.bool_]) -> NDArray[np.int64]:
+def order_by_pattern(missing: NDArray[np.bool_]) -> NDArray[np.int64]:
     """Rows sorted so that equal patterns of holes are neighbours: each pattern is factored once."""
     return np.lexsort(np.packbits(missing, axis=1).T)
 
@@ -133,7 +133,7 @@ def factor_block(matrix, index, q, factor):  # type: ignore[no-untyped-def]
 
 
 @compiled
-def _invert(factor, q, inverse):  # type: ignore[no-untyped-def]
+def invert_factor(factor, q, inverse):  # type: ignore[no-untyped-def]
     """Inverse of ``L Lᵀ`` from its Cholesky factor ``L``."""
     for c in range(q):  # L⁻¹, stored transposed in the upper triangle
         inverse[c, c] = 1.0 / factor[c, c]
@@ -154,6 +154,23 @@ def _invert(factor, q, inverse):  # type: ignore[no-untyped-def]
 
 
 @compiled
+def same_holes(missing, missing_before):  # type: ignore[no-untyped-def]
+    """Whether two rows have the same pattern."""
+    return not (missing != missing_before).any()
+
+
+@compiled
+def list_holes(missing, holes):  # type: ignore[no-untyped-def]
+    """Write the places of a row's holes into ``holes``; how many they are."""
+    q = 0
+    for k in range(missing.shape[0]):
+        if missing[k]:
+            holes[q] = k
+            q += 1
+    return q
+
+
+@compiled
 def _fill_conditional_means(filled, missing, order, mean, precision, conditional):  # type: ignore[no-untyped-def]
     """Fill each row's holes with conditional means; add the conditional covariances to ``conditional`` unless empty."""
     n, d = filled.shape
@@ -165,22 +182,11 @@ def _fill_conditional_means(filled, missing, order, mean, precision, conditional
     q = 0
     for position in range(n):
         i = order[position]
-        same = position > 0
-        if same:
-            before = order[position - 1]
-            for k in range(d):
-                if missing[i, k] != missing[before, k]:
-                    same = False
-                    break
-        if not same:
-            q = 0
-            for k in range(d):
-                if missing[i, k]:
-                    holes[q] = k
-                    q += 1
+        if position == 0 or not same_holes(missing[i], missing[order[position - 1]]):
+            q = list_holes(missing[i], holes)
             factor_block(precision, holes, q, factor)
             if accumulate:
-                _invert(factor, q, inverse)
+                invert_factor(factor, q, inverse)
         if q == 0:
             continue
         fill_row(filled[i], holes, q, mean, precision, factor, right)

@@ -1,7 +1,19 @@
 """Tables in, arrays out, and back."""
 
+from .codes import category_of, seconds_of
 from .encoding import ColumnSummary, Encoding, describe_columns
 from .standardise import FARTHEST, Standardiser
 from .table import Table, as_frame, with_fields_of
 
-__all__ = ["FARTHEST", "ColumnSummary", "Encoding", "Standardiser", "Table", "as_frame", "describe_columns", "with_fields_of"]
+__all__ = [
+    "FARTHEST",
+    "ColumnSummary",
+    "Encoding",
+    "Standardiser",
+    "Table",
+    "as_frame",
+    "category_of",
+    "describe_columns",
+    "seconds_of",
+    "with_fields_of",
+]

@@ -316,6 +316,16 @@ def nearest_rows(points: Values, corners: NDArray[np.float64]) -> NDArray[np.int
     return np.asarray(np.argmin(distance, axis=1))
 
 
+def category_of(code: ColumnCode, points: Values) -> NDArray[np.int64]:
+    """Which category each of some points stands for, by place."""
+    return nearest_rows(points, code.corners()) if isinstance(code, CategoryCode) else np.zeros(len(points), np.int64)
+
+
+def seconds_of(code: ColumnCode) -> float:
+    """What one unit of a column's coordinate is: a number's own unit, or the seconds that moments are counted in."""
+    return NANOSECONDS[code.unit] / 1e9 if isinstance(code, MomentCode) else 1.0
+
+
 def plain_label(label: Any) -> Any:
     """A label as JSON can hold it: the text of anything that is no string, number or boolean."""
     if isinstance(label, np.generic):
@@ -341,8 +351,9 @@ def fit_into(values: Values, kind: np.dtype[Any], low: Any = -math.inf, high: An
     if kind.kind == "f":
         largest = np.finfo(kind).max
         cells = np.clip(values, -largest, largest).astype(kind)
-        cells = np.where(cells.astype(np.float64) > high, np.nextafter(cells, kind.type(-math.inf)), cells)
-        return np.where(cells.astype(np.float64) < low, np.nextafter(cells, kind.type(math.inf)), cells)
+        with np.errstate(over="ignore"):  # the neighbour of the largest number, which is computed and not taken
+            cells = np.where(cells.astype(np.float64) > high, np.nextafter(cells, kind.type(-math.inf)), cells)
+            return np.where(cells.astype(np.float64) < low, np.nextafter(cells, kind.type(math.inf)), cells)
     bounds = np.iinfo(kind)
     rounded = np.clip(np.rint(values), np.ceil(low), np.floor(high))
     cells = np.empty(len(values), dtype=kind)

@@ -81,6 +81,19 @@ class Standardiser:
                 z[:, place] /= self.spread[k] or 1.0
         return np.clip(z, -self.limit, self.limit, out=z)
 
+    @property
+    def unit(self) -> NDArray[np.float64]:
+        """What one standard deviation of each column is in its own units."""
+        with np.errstate(over="ignore"):
+            return np.minimum(np.ldexp(self.spread, self.exponent), np.finfo(np.float64).max)
+
+    def apply_entries(self, values: NDArray[np.floating], columns: NDArray[np.int64]) -> NDArray[np.float64]:
+        """Standardised entries, the entry at place i being of column ``columns[i]``; those of one-valued columns are 0."""
+        spread = np.where(self.spread > 0, self.spread, np.inf)[columns]
+        with np.errstate(over="ignore"):
+            z = (np.ldexp(values.astype(np.float64), -self.exponent[columns]) - self.centre[columns]) / spread
+        return np.clip(z, -self.limit, self.limit)
+
     def restore(self, z: NDArray[np.floating], columns: NDArray[np.int64]) -> NDArray[np.float64]:
         """Original units of standardised entries ``z``, the entry at place i being of column ``columns[i]``."""
         scaled = z.astype(np.float64) * self.spread[columns] + self.centre[columns]

@@ -73,6 +73,8 @@ _KNOWN = {
     "linear_rr": MethodStyle("#e0772d", "/////", "s"),
     "mlp_rr": MethodStyle("#921331", "", "X"),
     "meta_sinkhorn": MethodStyle("#d31ca6", "\\\\\\\\\\", "p"),
+    "auto": MethodStyle("#0b0b0b", "", (6, 1, 0)),
+    "auto_distribution": MethodStyle("#6b6b6b", "....", (8, 1, 0)),
 }
 # For methods that are not known: a pool for others, a pool for ours.
 _SPARE = {

@@ -24,8 +24,13 @@ _METHODS = {
     "linear_rr": "Linear RR (ours)",
     "mlp_rr": "MLP RR (ours)",
     "meta_sinkhorn": "Meta Sinkhorn (ours)",
+    "gaussian_mixture": "Gaussian mixture (ours)",
+    "extra_trees": "extra trees (ours)",
+    "kernel_ridge": "kernel ridge (ours)",
+    "auto": "AutoImputer",
+    "auto_distribution": "AutoImputer (distribution)",
 }
-_OURS = ("sinkhorn", "linear_rr", "mlp_rr", "meta_sinkhorn")
+_OURS = ("auto", "gaussian_mixture", "extra_trees", "kernel_ridge", "sinkhorn", "linear_rr", "mlp_rr", "meta_sinkhorn")
 _MECHANISMS = {
     "mcar": "MCAR",
     "logistic_mar": "MAR",

@@ -1,0 +1,5 @@
+"""One imputer for any table."""
+
+from .auto_imputer import AutoImputer
+
+__all__ = ["AutoImputer"]

@@ -1,0 +1,96 @@
+"""How much to trust each expert in each column, from its errors on hidden values."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .._compile import compiled
+
+# Studied in docs/studies/auto.md.
+_BORROWED = 50.0  # cells' worth of the whole table's evidence that every column gets beside its own
+_LARGE = 0.7  # errors above this share of the best expert's typical one count by their size, not by its square
+_ROUNDS = 6  # of reweighting for that
+_LEAST = 0.01  # smaller weights are dropped
+_SMALLEST_SCALE = 1e-6
+
+
+def learn_weights(errors: NDArray[np.float64], group: NDArray[np.int64], n_groups: int) -> NDArray[np.float64]:
+    """Non-negative weights ``[n_groups, E]`` that sum to one, from the ``errors [N, E]`` of E experts on hidden cells.
+
+    ``group`` says which column a cell is of. Weights minimise Huber's loss of the combined error, which an expert that
+    explodes in a few cells cannot hide from and cannot dominate either. Columns borrow from each other: `_BORROWED` cells of
+    the average column count beside a column's own, errors being measured against those of its best expert.
+
+    >>> errors = np.array([[1.0, 0.1], [-1.0, 0.1], [1.0, -0.1], [-1.0, -0.1]])
+    >>> learn_weights(errors, np.zeros(4, dtype=int), 1).tolist()
+    [[0.0, 1.0]]
+    """
+    n_experts = errors.shape[1]
+    even = np.full(n_experts, 1 / n_experts)
+    if len(errors) == 0:
+        return np.tile(even, (n_groups, 1))
+    cells = [np.flatnonzero(group == g) for g in range(n_groups)]
+    relative = np.array(errors)
+    for mine in cells:
+        if len(mine):
+            best = np.sqrt((errors[mine] ** 2).mean(axis=0).min())
+            relative[mine] /= max(best, _SMALLEST_SCALE)
+    nothing = np.zeros((n_experts, n_experts))
+    overall = _minimise(relative, even, nothing)
+    borrowed = _products(relative, overall) * (_BORROWED / len(relative))
+    return np.array([_without_crumbs(_minimise(relative[mine], overall, borrowed)) for mine in cells])
+
+
+def _minimise(errors: NDArray[np.float64], start: NDArray[np.float64], borrowed: NDArray[np.float64]) -> NDArray[np.float64]:
+    weights = start
+    for _ in range(_ROUNDS):
+        weights = _on_simplex(_products(errors, weights) + borrowed, weights)
+    return weights
+
+
+def _products(errors: NDArray[np.float64], weights: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Products of the experts' errors, summed over cells; where the combination is far off, a cell counts less."""
+    influence = _LARGE / np.maximum(np.abs(errors @ weights), _LARGE)
+    return np.asarray((errors * influence[:, None]).T @ errors)
+
+
+def _without_crumbs(weights: NDArray[np.float64]) -> NDArray[np.float64]:
+    kept = np.where(weights >= _LEAST, weights, 0.0)
+    return np.asarray(kept / kept.sum())
+
+
+@compiled
+def _on_simplex(products, start):  # type: ignore[no-untyped-def]
+    """Minimise ``wᵀ products w`` over non-negative weights that sum to one, by accelerated projected gradient steps."""
+    n = start.shape[0]
+    steepest = 1e-12
+    for r in range(n):
+        steepest += products[r, r]  # the trace is at least the largest eigenvalue
+    weights, ahead = start.copy(), start.copy()
+    momentum = 1.0
+    for _ in range(1000):
+        target = ahead.copy()
+        for r in range(n):
+            slope = 0.0
+            for c in range(n):
+                slope += products[r, c] * ahead[c]
+            target[r] -= slope / steepest
+        # The nearest point of the simplex: lower all by what makes the positive ones sum to one.
+        falling = np.sort(target)[::-1]
+        total, lowered = 0.0, 0.0
+        for r in range(n):
+            total += falling[r]
+            if falling[r] - (total - 1.0) / (r + 1) > 0:
+                lowered = (total - 1.0) / (r + 1)
+        following = 0.5 * (1.0 + np.sqrt(1.0 + 4.0 * momentum * momentum))
+        moved = 0.0
+        for r in range(n):
+            new = max(target[r] - lowered, 0.0)
+            moved = max(moved, abs(new - weights[r]))
+            ahead[r] = new + (momentum - 1.0) / following * (new - weights[r])
+            weights[r] = new
+        momentum = following
+        if moved < 1e-9:
+            break
+    return weights
