@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from .._checks import check_choice, check_count, check_flag, check_real
 from .._random import generator, seed_from
 from .._row_noise import keys_by_content, keys_by_place
-from .._stored import Kind, Plain, Record, Scalar, Whole
+from .._stored import Array, Kind, Plain, Record, Scalar, Whole
 from .._threads import n_threads, single_blas_thread
 from .._warn import warn_user
 from ..baselines import GaussianMixtureImputer
@@ -24,7 +24,7 @@ from ._error_bars import ErrorBars
 from ._experts import MIXTURE, OUT_OF_TIME, read_experts
 from ._panel import Panel, combine, disagreement, fit_panel
 from ._report import score_columns, verdict
-from ._trial import Cells, Columns, column_weights, try_experts
+from ._trial import Cells, Columns, Trial, column_weights, try_experts
 
 _MOST_ROWS = 50_000  # that experts are fitted on; further rows are new ones to them
 _CHUNK = 65_536  # new rows handled at a time
@@ -112,6 +112,7 @@ class AutoImputer(BaseImputer):
         "_columns": Record((Columns,)),
         "_panel": Record((Panel,)),
         "_error_bars": Record((ErrorBars,)),
+        "_draw_scale": Array("G", np.float64, at_least=0),
         "_chance_wrong": Plain(),
         "_seed": Whole(),
         "weights_": Plain(),
@@ -211,7 +212,9 @@ class AutoImputer(BaseImputer):
             left_out = {**trial.left_out, **failed}
             self._warn_of_left_out(left_out)
             self._report(trial, crossed, weights, no_better, missing, left_out)
-            return self._combine_all(values, missing, rows, guesses)
+            keys = keys_by_place(len(values), seed)
+            self._draw_scale = self._scale_draws(trial, crossed, values[rows], missing[rows], keys[rows])
+            return self._combine_all(values, missing, rows, guesses, keys)
 
     def _rows_to_fit(self, n_rows: int, seed: int) -> NDArray[np.int64]:
         if n_rows <= _MOST_ROWS:
@@ -219,10 +222,14 @@ class AutoImputer(BaseImputer):
         return np.sort(generator(seed, "rows to fit").choice(n_rows, _MOST_ROWS, replace=False))
 
     def _combine_all(
-        self, values: NDArray[np.floating], missing: NDArray[np.bool_], rows: NDArray[np.int64], guesses: Cells
+        self,
+        values: NDArray[np.floating],
+        missing: NDArray[np.bool_],
+        rows: NDArray[np.int64],
+        guesses: Cells,
+        keys: NDArray[np.uint64],
     ) -> NDArray[np.float64]:
         """Imputed entries of the whole table, from the guesses for the fitted ``rows``; the others are new rows."""
-        keys = keys_by_place(len(values), self._seed)
         fitted, spread = self._combine(values[rows], missing[rows], guesses, keys[rows])
         if len(rows) == len(values):
             self._spread = spread
@@ -262,11 +269,38 @@ class AutoImputer(BaseImputer):
         weights = self._panel.weights[group]
         z = combine(guesses, weights)
         if self.target == "distribution":
-            mixture = self._panel.experts[self._panel.names.index(MIXTURE)]
-            z = z + mixture.draw_residuals(values, missing, keys)
+            z = z + self._draw_scale[group] * self._draw(values, missing, keys)
             z = np.clip(z, self._columns.low[column], self._columns.high[column])
         spread = self._error_bars.at(disagreement(guesses, weights), group) * self._columns.scaler.unit[column]
         return self._columns.scaler.restore(z, column), spread
+
+    def _draw(self, values: NDArray[np.floating], missing: NDArray[np.bool_], keys: NDArray[np.uint64]) -> Cells:
+        """How far from expected the missing entries may turn out to be, at random, as the mixture has it."""
+        mixture = self._panel.experts[self._panel.names.index(MIXTURE)]
+        return np.asarray(mixture.draw_residuals(values, missing, keys))
+
+    def _scale_draws(
+        self,
+        trial: Trial,
+        crossed: Cells,
+        values: NDArray[np.floating],
+        missing: NDArray[np.bool_],
+        keys: NDArray[np.uint64],
+    ) -> Cells:
+        """By column, the factor that keeps draws from varying more than the combination was wrong in the trial.
+
+        Where the mixture is a poor expert, as in tables of nearly the same column many times, its draws would be too wild.
+        """
+        scale = np.ones(self._columns.n_groups)
+        if self.target == "values":
+            return scale
+        drawn, column = self._draw(values, missing, keys), np.nonzero(missing)[1]
+        for g in range(len(scale)):
+            hidden, mine = self._columns.group[trial.column] == g, self._columns.group[column] == g
+            if hidden.any() and mine.any():
+                wrong, wild = ((crossed - trial.truth)[hidden] ** 2).mean(), (drawn[mine] ** 2).mean()
+                scale[g] = np.sqrt(min(1.0, wrong / max(wild, 1e-12)))
+        return scale
 
     def _report(
         self,

@@ -1,0 +1,241 @@
+"""How AutoImputer was put together (docs/studies/auto.md), and how it does against its peers (docs/results/auto.md).
+
+    python docs/studies/auto.py choices --data FOLDER --out FOLDER [--sets NAME ...] [--seeds 100]
+    python docs/studies/auto.py show --out FOLDER
+    python docs/studies/auto.py bars BENCH
+    python docs/studies/auto.py coverage --data FOLDER [--sets NAME ...] [--seeds 100 101 102]
+
+choices   lets all experts fill hidden and missing values of each set and keeps their guesses: `show` then combines them in
+          many ways without fitting anything again
+show      what the combinations are worth, and what one would get by choosing one of them on other sets
+bars      AutoImputer over the best peer of each set and setting, from the records of ``otimpute benchmark auto``
+coverage  how many true values lie in the 90 % intervals
+"""
+
+from __future__ import annotations
+
+import argparse
+from collections import defaultdict
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+
+from otimpute import AutoImputer
+from otimpute.auto import _trial, _weights
+from otimpute.auto._experts import read_experts
+from otimpute.auto._panel import fit_panel
+from otimpute.auto._trial import Columns, column_weights, try_experts
+from otimpute.benchmark import Store, load_suite
+from otimpute.benchmark.run_task import whiten
+from otimpute.benchmark.task import Task
+from otimpute.datasets import load_dataset
+from otimpute.registry import make_mechanism
+
+PEERS = ("knn", "ice", "gaussian_em", "missforest", "sinkhorn_paper")
+SINGLE = ("gaussian_mixture", "extra_trees", "kernel_ridge", "sinkhorn")
+SETTINGS = ("mcar", "logistic_mar", "logistic_mnar")
+ASKED = ["gaussian", "mixture", "transport", "neighbours", "trees", "kernel"]
+N_SPLITS = 6
+
+
+def table_with_holes(dataset: str, mechanism: str, seed: int, data: str | None) -> tuple[np.ndarray, np.ndarray]:
+    """As in the benchmark."""
+    X = whiten(load_dataset(dataset, data_home=data).values)
+    task = Task(dataset, mechanism, 0.3, "-", "-", seed)
+    return X, make_mechanism(mechanism, 0.3, {}).sample(X, task.generator_of_holes())
+
+
+def collect(dataset: str, mechanism: str, seed: int, data: str | None, out: Path) -> None:
+    path = out / f"{dataset}-{mechanism}-{seed}.npz"
+    if path.exists():
+        return
+    X, missing = table_with_holes(dataset, mechanism, seed, data)
+    imputer = AutoImputer(random_state=seed)
+    table = imputer._read(np.where(missing, np.nan, X), reset=True)  # what fit() does before any expert is asked
+    imputer._empty = missing.all(axis=0)
+    imputer._kept = imputer._with_holes_before = np.ones(X.shape[1], dtype=bool)
+    imputer._groups, imputer._scaled = imputer._encoding.groups, imputer._encoding.scaled
+    columns = Columns.of(table.values, missing, imputer._groups, imputer._scaled)
+    experts = read_experts(ASKED)
+    trial = try_experts(
+        experts, imputer, table.values, missing, columns, n_splits=N_SPLITS, seed=seed, n_threads=1
+    )  # fmt: skip
+    everyone = np.full((columns.n_groups, len(trial.names)), 1.0)
+    _, final, _ = fit_panel(experts, imputer, table.values, missing, columns, trial, everyone, seed=seed, n_threads=1)
+    column = np.nonzero(missing)[1]
+    np.savez_compressed(
+        path, names=np.array(trial.names), guesses=trial.guesses, truth=trial.truth, column=trial.column, split=trial.split,
+        final=final, final_truth=columns.standardise(X[missing], column), final_column=column,
+        unit=columns.scaler.unit, group=columns.group,
+    )  # fmt: skip
+
+
+Way = Callable[[dict[str, np.ndarray]], tuple[list[str], np.ndarray]]
+
+
+def way(leave_out: tuple[str, ...] = (), n_splits: int = N_SPLITS, borrowed: float = 50.0, large: float = 0.7) -> Way:
+    def weigh(bank: dict[str, np.ndarray]) -> tuple[list[str], np.ndarray]:
+        names = [name for name in bank["names"].tolist() if name not in leave_out]
+        chosen = [bank["names"].tolist().index(name) for name in names]
+        cells = bank["split"] < n_splits
+        _weights._BORROWED, _weights._LARGE = borrowed, large
+        trial = _trial.Trial(
+            tuple(names), len(names), np.empty(0), bank["guesses"][cells][:, chosen], bank["truth"][cells],
+            bank["column"][cells], bank["split"][cells], {},
+        )  # fmt: skip
+        columns = Columns(None, bank["group"], None, None)  # type: ignore[arg-type]
+        return names, column_weights(trial, columns)[0]
+
+    return weigh
+
+
+def single(name: str) -> Way:
+    return lambda bank: ([name], np.ones((int(bank["group"].max()) + 1, 1)))
+
+
+# Neighbours were asked too; the default leaves them out.
+WAYS: dict[str, Way] = {
+    **{f"{name} alone": single(name) for name in ("mean", *ASKED)},
+    "default (6 splits)": way(("neighbours",)),
+    "and neighbours": way(),
+    **{f"without {name}": way(("neighbours", name)) for name in ("mean", *ASKED) if name not in ("neighbours", "mean")},
+    "without trees and kernel": way(("neighbours", "trees", "kernel")),
+    "1 split": way(("neighbours",), n_splits=1),
+    "3 splits": way(("neighbours",), n_splits=3),
+    "borrowing 10 cells": way(("neighbours",), borrowed=10),
+    "borrowing 200 cells": way(("neighbours",), borrowed=200),
+    "one weight for all columns": way(("neighbours",), borrowed=1e9),
+    "squared error": way(("neighbours",), large=1e9),
+    "large from 2": way(("neighbours",), large=2.0),
+    "large from 0.3": way(("neighbours",), large=0.3),
+    "large from 0.1": way(("neighbours",), large=0.1),
+}
+
+
+def scores_of(out: Path) -> dict[str, dict[str, list[tuple[float, float]]]]:
+    """RMSE and MAE by way and set, over all its settings and seeds, each over those of the column mean."""
+    scores: dict[str, dict[str, list[tuple[float, float]]]] = defaultdict(lambda: defaultdict(list))
+    for path in sorted(out.glob("*.npz")):
+        bank = dict(np.load(path))
+        for label, weigh in WAYS.items():
+            names, weights = weigh(bank)
+            places = [bank["names"].tolist().index(name) for name in names]
+            guess = (bank["final"][:, places] * weights[bank["group"][bank["final_column"]]]).sum(axis=1)
+            unit = bank["unit"][bank["final_column"]]
+            error, mean = (guess - bank["final_truth"]) * unit, bank["final_truth"] * unit
+            pair = np.sqrt((error**2).mean() / (mean**2).mean()), np.abs(error).mean() / np.abs(mean).mean()
+            scores[label][path.stem.split("-")[0]].append(pair)
+    return scores
+
+
+def show(out: Path) -> None:
+    scores = scores_of(out)
+    sets = sorted(scores["mean alone"])
+    logs = {label: np.array([np.log(by_set[s]).mean(axis=0) for s in sets]) for label, by_set in scores.items()}
+    base = logs["default (6 splits)"]
+    print(f"{len(sets)} sets, {sum(map(len, scores['mean alone'].values()))} tables\n")
+    print("| | RMSE / mean's | MAE / mean's | RMSE / default's | MAE / default's | worst set |\n|---|---|---|---|---|---|")
+    for label, log in logs.items():
+        over = np.exp(log - base)
+        row = [*np.exp(log.mean(axis=0)), *np.exp((log - base).mean(axis=0)), over[:, 0].max()]
+        print(f"| {label} | " + " | ".join(f"{number:.3f}" for number in row) + " |")
+    combined = [label for label in logs if "alone" not in label]
+    rng = np.random.default_rng(0)
+    lost = []
+    for _ in range(200):  # choose on half of the sets, look at the other half
+        order = rng.permutation(len(sets))
+        choose, look = order[: len(sets) // 2], order[len(sets) // 2 :]
+        best = min(combined, key=lambda label: float(logs[label][choose].sum()))
+        lost.append((logs[best][look] - base[look]).mean(axis=0))
+    print(
+        f"\nchosen on half of the sets, over the default on the other half: RMSE, MAE {np.exp(np.mean(lost, axis=0)).round(4)}"
+    )
+
+
+def bars(bench: str) -> None:
+    scores: dict[tuple[str, str, str], dict[str, dict[int, float]]] = defaultdict(lambda: defaultdict(dict))
+    seconds: dict[str, list[float]] = defaultdict(list)
+    suite = load_suite("auto")
+    wanted = {task.key for task in suite.tasks()}
+    for record in Store(bench).read().records.values():
+        task = record.task
+        if record.status == "ok" and task.key in wanted:
+            seconds[task.method].append(record.seconds["fit"])
+            for score in ("rmse", "mae", "energy_distance"):
+                scores[score, task.dataset, task.setting][task.method][task.seed] = record.scores["train"][score]
+    for method, judged in (
+        ("auto", ("rmse", "mae", "energy_distance")),
+        ("auto_distribution", ("energy_distance", "rmse", "mae")),
+        *((single, ("rmse", "mae", "energy_distance")) for single in SINGLE),
+    ):
+        for score in judged:
+            ratios = {}
+            for (name, dataset, setting), by_method in scores.items():
+                if name != score or method not in by_method:
+                    continue
+                seeds = set(by_method[method]).intersection(*(by_method[peer] for peer in PEERS))
+                mean = {m: np.mean([by_method[m][seed] for seed in seeds]) for m in (*PEERS, method)}
+                best = min(PEERS, key=lambda peer: mean[peer])
+                ratios[dataset, setting] = float(mean[method] / mean[best]), best, len(seeds)
+            if not ratios:
+                continue
+            values = {key: ratio for key, (ratio, _, _) in ratios.items()}
+            overall = np.exp(np.mean(np.log(list(values.values()))))
+            worst = max(values, key=lambda key: values[key])
+            seeds_used = sorted({n for _, _, n in ratios.values()})
+            print(
+                f"\n{method}, {score}: {overall:.3f} of the best peer (geometric mean of {len(values)} sets and settings, "
+                f"seeds {seeds_used}), worst {values[worst]:.3f} ({worst[0]}, {worst[1]}), "
+                f"better in {sum(v < 1 for v in values.values())}"
+            )
+            if (method.startswith("auto") and score == judged[0]) or (method, score) == ("auto", "mae"):
+                settings = sorted({setting for _, setting in values})
+                print(f"\n| {score} over the best peer's | " + " | ".join(settings) + " |\n|---|" + "---|" * len(settings))
+                for dataset in sorted({dataset for dataset, _ in values}):
+                    cells = [ratios.get((dataset, setting)) for setting in settings]
+                    print(f"| {dataset} | " + " | ".join(f"{c[0]:.3f} ({c[1]})" if c else "" for c in cells) + " |")
+                means = [np.exp(np.mean([np.log(v) for (_, s), v in values.items() if s == one])) for one in settings]
+                print("| **all** | " + " | ".join(f"**{each:.3f}**" for each in means) + " |")
+
+
+def coverage(sets: list[str], seeds: list[int], data: str | None) -> None:
+    print("| set | MCAR | MAR | MNAR logistic |\n|---|---|---|---|")
+    total: dict[str, list[float]] = defaultdict(list)
+    for dataset in sets:
+        shares = []
+        for mechanism in SETTINGS:
+            inside = []
+            for seed in seeds:
+                X, missing = table_with_holes(dataset, mechanism, seed, data)
+                imputer = AutoImputer(random_state=seed)
+                X_imputed = imputer.fit_transform(np.where(missing, np.nan, X))
+                within = np.abs(X_imputed - X) <= 1.645 * imputer.imputation_std_ + 1e-9
+                inside.append(float(within[missing].mean()))
+            shares.append(float(np.mean(inside)))
+            total[mechanism].append(shares[-1])
+        print(f"| {dataset} | " + " | ".join(f"{share:.1%}" for share in shares) + " |", flush=True)
+    print("| **mean** | " + " | ".join(f"**{np.mean(total[m]):.1%}**" for m in SETTINGS) + " |")
+
+
+if __name__ == "__main__":
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("part", choices=["choices", "show", "bars", "coverage"])
+    parser.add_argument("bench", nargs="?", help="folder of the benchmark's records")
+    parser.add_argument("--data", help="folder of the UCI sets")
+    parser.add_argument("--out", type=Path)
+    parser.add_argument("--sets", nargs="+", default=list(load_suite("auto").datasets))
+    parser.add_argument("--seeds", nargs="+", type=int, default=[100])
+    given = parser.parse_args()
+    if given.part == "choices":
+        given.out.mkdir(parents=True, exist_ok=True)
+        for one in given.sets:
+            for how in SETTINGS:
+                for seed in given.seeds:
+                    collect(one, how, seed, given.data, given.out)
+    elif given.part == "show":
+        show(given.out)
+    elif given.part == "bars":
+        bars(given.bench)
+    else:
+        coverage(given.sets, given.seeds, given.data)
