@@ -45,7 +45,8 @@ def same(first: Any, second: Any) -> bool:
 
 
 def learned(imputer: Any) -> dict[str, Any]:
-    return {key: value for key, value in vars(imputer).items() if key.endswith("_") and key != "completer_"}
+    not_stored = ("completer_", "imputation_std_")  # code, and what belongs to one table
+    return {key: value for key, value in vars(imputer).items() if key.endswith("_") and key not in not_stored}
 
 
 KINDS = ["array", "one column", "constant", "pandas", "pandas, numbered", "polars"]

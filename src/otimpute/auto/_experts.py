@@ -15,6 +15,7 @@ from sklearn.base import clone
 
 from .._checks import check_choice
 from .._random import generator
+from .._stored import Kind, Place
 from ..baselines import (
     ExtraTreesImputer,
     GaussianEMImputer,
@@ -28,7 +29,7 @@ from ..baselines import (
     RefiningImputer,
     SoftImputer,
 )
-from ..estimator import BaseImputer
+from ..estimator import BaseImputer, Unfitted
 from ..exceptions import DivergedError
 from ..imputers import MetaSinkhornImputer, RoundRobinImputer, SinkhornImputer
 
@@ -52,6 +53,25 @@ CLASSES = (
     ExtraTreesImputer, GaussianEMImputer, GaussianMixtureImputer, ICEImputer, KNNImputer, KernelRidgeImputer, MeanImputer,
     MetaSinkhornImputer, MissForestImputer, RoundRobinImputer, SinkhornImputer, SoftImputer,
 )  # fmt: skip
+
+
+class Asked(Kind):
+    """The parameter ``experts`` in a model file: None, or names and imputers."""
+
+    _imputer = Unfitted(CLASSES)
+
+    def pack(self, value: Any, place: Place) -> Any:
+        if value is None:
+            return None
+        return [each if isinstance(each, str) else self._imputer.pack(each, place.at(k)) for k, each in enumerate(value)]
+
+    def unpack(self, tree: Any, place: Place) -> Any:
+        if tree is None:
+            return None
+        if not isinstance(tree, list):
+            place.fail("must be a list of experts")
+        return [each if isinstance(each, str) else self._imputer.unpack(each, place.at(k)) for k, each in enumerate(tree)]
+
 
 # What a fit may raise on a table that does not suit it. Anything else is a mistake, ours or a user's, and is not hidden.
 _FAILURES = (DivergedError, ArithmeticError, np.linalg.LinAlgError)

@@ -21,7 +21,7 @@ from ..estimator import BaseImputer, FitProgress, progress_bar
 from ..exceptions import FitStoppedWarning, OtimputeWarning, StoredFileError
 from ..table import Table, seconds_of
 from ._error_bars import ErrorBars
-from ._experts import MIXTURE, OUT_OF_TIME, read_experts
+from ._experts import MIXTURE, OUT_OF_TIME, Asked, read_experts
 from ._panel import Panel, combine, disagreement, fit_panel
 from ._report import score_columns, verdict
 from ._trial import Cells, Columns, Trial, column_weights, try_experts
@@ -119,6 +119,8 @@ class AutoImputer(BaseImputer):
         "scores_": Plain(),
         "verdict_": Scalar(str),
     }
+
+    _parameter_kinds: ClassVar[Mapping[str, Kind]] = {"experts": Asked()}
 
     def __init__(
         self,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar
 
 import numpy as np
@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from .._checks import check_count, check_real
 from .._random import generator
 from .._row_noise import normal, uniform
-from .._stored import IfThere, Kind, ListOf, Record
+from .._stored import IfThere, Kind, ListOf, Record, Whole
 from ..gaussian import MixtureModel, fit_gaussian, fit_mixture
 from ._standardised import Holes, Rows, StandardisedImputer
 
@@ -27,7 +27,7 @@ class GaussianMixtureImputer(StandardisedImputer):
 
     Parameters
     ----------
-    n_components : tuple of int, default=(8, 16, 32)
+    n_components : int or tuple of int, default=(8, 16, 32)
         Sizes of the mixtures that are averaged; never more than one component per five rows.
     prior_rows : float or None, default=None
         As if so many rows of every component had the pooled covariance; None is the number of columns + 2.
@@ -40,6 +40,11 @@ class GaussianMixtureImputer(StandardisedImputer):
     missing_values, add_indicator, keep_empty_features, integers, constraints, max_categories
         As in `SinkhornImputer`.
 
+    Attributes
+    ----------
+    n_iter_ : int
+        Rounds made, by the mixture that took most.
+
     Examples
     --------
     >>> import numpy as np
@@ -50,12 +55,15 @@ class GaussianMixtureImputer(StandardisedImputer):
     True
     """
 
-    _stored: ClassVar[Mapping[str, Kind]] = {"_mixtures": IfThere(ListOf(Record((MixtureModel,))))}
+    _stored: ClassVar[Mapping[str, Kind]] = {
+        "n_iter_": IfThere(Whole()),
+        "_mixtures": IfThere(ListOf(Record((MixtureModel,)))),
+    }
 
     def __init__(
         self,
         *,
-        n_components: tuple[int, ...] = (8, 16, 32),
+        n_components: int | tuple[int, ...] = (8, 16, 32),
         prior_rows: float | None = None,
         max_iter: int = 15,
         tol: float = 2e-3,
@@ -80,14 +88,18 @@ class GaussianMixtureImputer(StandardisedImputer):
         self.max_categories = max_categories
 
     def _check_parameters(self) -> None:
-        if not isinstance(self.n_components, (tuple, list)) or len(self.n_components) == 0:
-            raise TypeError(f"n_components must be one or more sizes such as (8, 16, 32), got {self.n_components!r}")
-        for size in self.n_components:
+        sizes = self._sizes()
+        if len(sizes) == 0:
+            raise ValueError("n_components must be a size, or several such as (8, 16, 32), got none")
+        for size in sizes:
             check_count("a size in n_components", size)
         if self.prior_rows is not None:
             check_real("prior_rows", self.prior_rows, above=0)
         check_count("max_iter", self.max_iter)
         check_real("tol", self.tol, at_least=0)
+
+    def _sizes(self) -> Sequence[int]:
+        return self.n_components if isinstance(self.n_components, (tuple, list)) else (self.n_components,)
 
     def _fit_rows(self, rows: Rows, holes: Holes, seed: int) -> Rows:
         start = fit_gaussian(rows, holes).fill(rows, holes)
@@ -103,8 +115,9 @@ class GaussianMixtureImputer(StandardisedImputer):
                 tolerance=self.tol,
                 max_iterations=self.max_iter,
             )
-            for place, size in enumerate(self.n_components)
+            for place, size in enumerate(self._sizes())
         ]
+        self.n_iter_ = max(mixture.n_iterations for mixture in self._mixtures)
         return self._complete_rows(rows, holes)
 
     def _complete_rows(self, rows: Rows, holes: Holes) -> Rows:

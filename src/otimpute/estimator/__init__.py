@@ -2,7 +2,7 @@
 
 from .base import BaseImputer
 from .hidden_cells import hide_cells, score_cells
-from .model_file import Fitted, read_model
+from .model_file import Fitted, Unfitted, read_model
 from .progress import Callback, FitProgress, check_callbacks, progress_bar
 
 __all__ = [
@@ -10,6 +10,7 @@ __all__ = [
     "Callback",
     "FitProgress",
     "Fitted",
+    "Unfitted",
     "check_callbacks",
     "hide_cells",
     "progress_bar",

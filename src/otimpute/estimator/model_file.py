@@ -29,6 +29,7 @@ class Storable:
     _stored: ClassVar[Mapping[str, Kind]] = {}  # of this class; those of its bases are added
     _state_version: ClassVar[int] = 1  # to be raised when what is stored changes
     _given_at_load: ClassVar[str] = ""  # the parameter that may be code, if there is one
+    _parameter_kinds: ClassVar[Mapping[str, Kind]] = {}  # of parameters that are more than plain values
 
     def save(self, path: str | Path) -> None:
         """Write the fitted imputer to a file, to be read by ``otimpute.load``; an existing file is replaced.
@@ -72,6 +73,28 @@ class Fitted(Kind):
 
     def unpack(self, tree: Any, place: Place) -> Any:  # noqa: D102
         return _unpack(tree, place.inside(), self.classes, {})
+
+
+class Unfitted(Kind):
+    """An imputer that is a parameter of another one, of one of some classes."""
+
+    def __init__(self, classes: Sequence[type[Storable]]):
+        self.classes = {cls.__name__: cls for cls in classes}
+
+    def pack(self, value: Any, place: Place) -> Any:  # noqa: D102
+        packed = _pack_parameters(value, place)
+        if _GIVEN in packed.values():
+            raise TypeError(f"{place.name} is made of code of your own ({value!r}), and model files hold none")
+        return {type(value).__name__: packed}
+
+    def unpack(self, tree: Any, place: Place) -> Any:  # noqa: D102
+        name, parameters = next(iter(tree.items())) if isinstance(tree, dict) and len(tree) == 1 else ("", None)
+        if name not in self.classes or not isinstance(parameters, dict):
+            place.fail(f"must be one of {', '.join(self.classes)}")
+        cls = self.classes[name]
+        if not parameters.keys() <= signature(cls).parameters.keys() - _NEVER_STORED:
+            place.fail(f"has parameters that {name} has not got")
+        return cls(**_unpack_parameters(cls, parameters, place, {}))
 
 
 def _pack(imputer: Any, place: Place) -> dict[str, Any]:
@@ -135,7 +158,8 @@ def _pack_parameters(imputer: Any, place: Place) -> dict[str, Any]:
         if name in _NEVER_STORED or isinstance(value, (np.random.Generator, np.random.RandomState)):
             continue
         is_code = name == imputer._given_at_load and callable(value)
-        packed[name] = _GIVEN if is_code else _PLAIN.pack(value, place.at(name))
+        kind = imputer._parameter_kinds.get(name, _PLAIN)
+        packed[name] = _GIVEN if is_code else kind.pack(value, place.at(name))
     return packed
 
 
@@ -150,7 +174,8 @@ def _unpack_parameters(cls: type[Storable], tree: Mapping[str, Any], place: Plac
     for name, value in given.items():
         if value is not None and name not in code:
             raise ValueError(f"{cls.__name__} in this file was fitted without a {name} of your own; load it without {name}")
-    return {name: given[name] if name in code else _PLAIN.unpack(one, place.at(name)) for name, one in tree.items()}
+    kinds = {name: cls._parameter_kinds.get(name, _PLAIN) for name in tree}
+    return {name: given[name] if name in code else kinds[name].unpack(one, place.at(name)) for name, one in tree.items()}
 
 
 def _unpack_state(cls: type[Storable], tree: Mapping[str, Any], place: Place) -> dict[str, Any]:

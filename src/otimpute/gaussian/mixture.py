@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -36,6 +36,7 @@ class MixtureModel:
     share: NDArray[np.float64]  # [K], sums to 1
     mean: NDArray[np.float64]  # [K, d]
     covariance: NDArray[np.float64]  # [K, d, d]
+    n_iterations: int = 0
 
     def __post_init__(self) -> None:
         if len(self.share) == 0 or not (self.share > 0).all():
@@ -127,7 +128,7 @@ def fit_mixture(
         previous = current
         if time.perf_counter() >= deadline:
             break
-    return _maximise(mass, mean, scatter, n, prior)
+    return replace(_maximise(mass, mean, scatter, n, prior), n_iterations=iteration + 1)
 
 
 def _maximise(
