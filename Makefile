@@ -4,7 +4,7 @@ VENV   := .venv
 BIN    := $(VENV)/bin
 PIP    := $(BIN)/python -m pip --disable-pip-version-check --quiet
 
-.PHONY: demo env test test-lowest perf format clean
+.PHONY: demo env test fuzz test-lowest perf format clean
 
 demo: $(VENV)/.demo  ## fill a real table and draw pictures into demo-output/
 	$(BIN)/python examples/demo.py
@@ -17,6 +17,9 @@ test: $(VENV)/.env  ## lint, types, layers, tests, doctests
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 	$(BIN)/python -m pytest -n 2 -m "not slow"
+
+fuzz: $(VENV)/.env  ## the property tests on examples never tried before
+	$(BIN)/python -m pytest -n 2 -m "not slow" tests --hypothesis-profile=fuzz
 
 test-lowest: .venv-lowest/.env  ## the same tests on the oldest supported versions
 	.venv-lowest/bin/python -m pytest -n 2 -m "not slow" tests
