@@ -21,6 +21,7 @@ _SHARE_HIDDEN = 0.15  # of the observed values in one split: more would make ano
 _ENOUGH_HIDDEN = 1500
 _SPLITS = 3, 8  # fewest and most
 _MOST_ROWS = 4000  # that are tried on; weights need no more
+_FEWEST_VALUES = 100  # of a column, among rows that stand for all, if there are so many
 _WITH_REFINING = 3.0  # times what a split takes without those who refine, roughly
 _BEYOND = 1.0  # standard deviations that a guess may lie outside of what was observed
 
@@ -96,10 +97,8 @@ def try_experts(
     Experts that refine start from the best combination of the others, as they will in the end.
     """
     rng = generator(seed, "hidden")
-    if len(values) > _MOST_ROWS:
-        rows = np.sort(rng.choice(len(values), _MOST_ROWS, replace=False))
-        rows = rows[~missing[rows].all(axis=1)]
-        values, missing = values[rows], missing[rows]
+    rows = sample_rows(missing, _MOST_ROWS, rng)
+    values, missing = values[rows], missing[rows]
     n_splits = n_splits or _enough_splits(missing)
     hidden = [hide_cells(missing, _SHARE_HIDDEN, rng, columns.group) for _ in range(n_splits)]
     holes = [missing | each for each in hidden]
@@ -155,6 +154,26 @@ def try_experts(
         split,
         {name: max(answers[name, s].failure for s in range(len(holes))) for name in experts if name not in names},
     )
+
+
+def sample_rows(missing: NDArray[np.bool_], most: int, rng: np.random.Generator) -> NDArray[np.int64]:
+    """All rows, or ``most`` of them and some more where a column would otherwise have hardly a value.
+
+    >>> missing = np.ones((1000, 2), dtype=bool)
+    >>> missing[:, 0], missing[990:, 1] = False, False
+    >>> rows = sample_rows(missing, 50, np.random.default_rng(0))
+    >>> bool((~missing[rows]).sum(axis=0).min() == 10), 50 <= len(rows) <= 60
+    (True, True)
+    """
+    if len(missing) <= most:
+        return np.arange(len(missing))
+    chosen = np.zeros(len(missing), dtype=bool)
+    chosen[rng.choice(len(missing), most, replace=False)] = True
+    for column in missing.T:
+        observed = np.flatnonzero(~column)
+        if np.count_nonzero(chosen[observed]) < _FEWEST_VALUES:
+            chosen[rng.choice(observed, min(_FEWEST_VALUES, len(observed)), replace=False)] = True
+    return np.flatnonzero(chosen)
 
 
 def _enough_splits(missing: NDArray[np.bool_]) -> int:

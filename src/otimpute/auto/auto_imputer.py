@@ -24,7 +24,7 @@ from ._error_bars import ErrorBars
 from ._experts import MIXTURE, OUT_OF_TIME, Asked, read_experts
 from ._panel import Panel, combine, disagreement, fit_panel
 from ._report import score_columns, verdict
-from ._trial import Cells, Columns, Trial, column_weights, try_experts
+from ._trial import Cells, Columns, Trial, column_weights, sample_rows, try_experts
 
 _MOST_ROWS = 50_000  # that experts are fitted on; further rows are new ones to them
 _CHUNK = 65_536  # new rows handled at a time
@@ -204,7 +204,7 @@ class AutoImputer(BaseImputer):
                 deadline=begun + _FOR_TRIAL * limit, progress=progress,
             )  # fmt: skip
             weights, crossed, no_better = column_weights(trial, columns)
-            rows = self._rows_to_fit(len(values), seed)
+            rows = sample_rows(missing, _MOST_ROWS, generator(seed, "rows to fit"))
             self._columns, self._seed = columns, seed
             self._panel, guesses, failed = fit_panel(
                 experts, self, values[rows], missing[rows], columns, trial, weights,
@@ -217,11 +217,6 @@ class AutoImputer(BaseImputer):
             keys = keys_by_place(len(values), seed)
             self._draw_scale = self._scale_draws(trial, crossed, values[rows], missing[rows], keys[rows])
             return self._combine_all(values, missing, rows, guesses, keys)
-
-    def _rows_to_fit(self, n_rows: int, seed: int) -> NDArray[np.int64]:
-        if n_rows <= _MOST_ROWS:
-            return np.arange(n_rows)
-        return np.sort(generator(seed, "rows to fit").choice(n_rows, _MOST_ROWS, replace=False))
 
     def _combine_all(
         self,
