@@ -76,7 +76,8 @@ def test_the_examples_of_the_guide_to_the_automatic_imputer_run(capsys: pytest.C
     assert printed.startswith("On ")
     inside = re.search(r"(\d+)% of the true values", printed)
     assert inside and 80 <= int(inside[1]) <= 97
-    true_spread, of_values, of_draws = map(float, re.search(r"^[\d.]+ [\d.]+ [\d.]+$", printed, re.MULTILINE)[0].split())
+    (spreads,) = re.findall(r"^[\d.]+ [\d.]+ [\d.]+$", printed, re.MULTILINE)
+    true_spread, of_values, of_draws = map(float, spreads.split())
     assert of_values < of_draws < 1.1 * true_spread
     *_, experts, same = printed.splitlines()
     assert experts == "['mean', 'gaussian', 'KNNImputer', 'stack']"
