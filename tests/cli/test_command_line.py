@@ -124,7 +124,7 @@ def test_a_method_whose_package_is_not_installed_is_named_and_the_others_run(
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["run", "nosuch", "--out", "x"], "no suite 'nosuch': pass one of oos, paper, runtime, smoke"),
+        (["run", "nosuch", "--out", "x"], "no suite 'nosuch': pass one of auto, oos, paper, runtime, smoke"),
         (["run", "smoke", "--out", "x", "--methods", "mena"], "method must be one of"),
         (["run", "smoke", "--out", "x", "--datasets", "isir"], "data set must be one of"),
         (["run", "smoke", "--out", "x", "--settings", "mcar-31"], "setting must be one of"),
