@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 README = Path(__file__).parents[2] / "README.md"
@@ -14,9 +15,12 @@ def test_the_examples_run_and_print_what_they_say(
     capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)  # one writes a file
-    first, *others = re.findall(r"```python\n(.*?)```", README.read_text(encoding="utf-8"), re.DOTALL)
+    first, second, *others = re.findall(r"```python\n(.*?)```", README.read_text(encoding="utf-8"), re.DOTALL)
     scope: dict[str, object] = {}
     exec(compile(first, "README.md", "exec"), scope)
+    assert capsys.readouterr().out.startswith("On ")
+    assert np.shape(scope["X_new"]) == np.shape(scope["std"]) == (1, 13)
+    exec(compile(second, "README.md", "exec"), scope)
     score, row = capsys.readouterr().out.split("\n", 1)
     assert 0 < float(score) < 1
     assert row.count("[") == 2
@@ -65,10 +69,26 @@ def test_the_examples_of_the_guide_to_mixed_tables_run(capsys: pytest.CaptureFix
     assert "'heating': 'category', 'built': 'date/time', 'balcony': 'boolean'" in printed
 
 
+def test_the_examples_of_the_guide_to_the_automatic_imputer_run(capsys: pytest.CaptureFixture[str]) -> None:
+    page = (README.parent / "docs/auto.md").read_text(encoding="utf-8")
+    exec(compile("\n".join(re.findall(r"```python\n(.*?)```", page, re.DOTALL)), "auto.md", "exec"), {})
+    printed = capsys.readouterr().out
+    assert printed.startswith("On ")
+    inside = re.search(r"(\d+)% of the true values", printed)
+    assert inside and 80 <= int(inside[1]) <= 97
+    (spreads,) = re.findall(r"^[\d.]+ [\d.]+ [\d.]+$", printed, re.MULTILINE)
+    true_spread, of_values, of_draws = map(float, spreads.split())
+    assert of_values < of_draws < 1.1 * true_spread
+    *_, experts, same = printed.splitlines()
+    assert experts == "['mean', 'gaussian', 'KNNImputer', 'stack']"
+    assert same == "True True"
+
+
 @pytest.mark.parametrize(
     "page",
     [
         "README.md",
+        "docs/auto.md",
         "docs/command-line.md",
         "docs/mixed-tables.md",
         "docs/benchmark.md",

@@ -50,7 +50,7 @@ def test_one_file_is_not_for_two_things(invoke: Any, table: Path, arguments: lis
 
 def test_only_a_checkpoint_may_be_deleted(invoke: Any, table: Path) -> None:
     Path("mine.csv").write_text("precious")
-    said = invoke("impute", table, "-o", "out.csv", "--checkpoint", "mine.csv", code=1).stderr
+    said = invoke("impute", table, "-o", "out.csv", "-m", "sinkhorn", "--checkpoint", "mine.csv", code=1).stderr
     assert "checkpoint mine.csv cannot be used" in said
     assert said.endswith("; pass another path\n")
     assert Path("mine.csv").read_text() == "precious"

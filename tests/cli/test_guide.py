@@ -8,9 +8,12 @@ import shlex
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 GUIDE = Path(__file__).parents[2] / "docs" / "command-line.md"
 
 
+@pytest.mark.usefixtures("two_experts")
 def test_the_examples_run(invoke: Any) -> None:
     lines = "".join(re.findall(r"```sh\n(.*?)```", GUIDE.read_text(encoding="utf-8"), re.DOTALL)).splitlines()
     assert len(lines) > 15

@@ -42,10 +42,9 @@ def is_filled_in_its_holes_only(before: bytes, after: bytes) -> bool:
     return all(new.strip() not in (b"", b"NA", b"?") if old in (b"", b"NA", b"?") else old == new for old, new in pairs[:-1])
 
 
-@pytest.mark.parametrize("method", ["mean", "sinkhorn"])
-def test_only_the_holes_of_a_csv_change(invoke: Any, table: Path, method: str) -> None:
-    options = ["--set", "max_steps=20"] if method == "sinkhorn" else []
-    result = invoke("impute", "in.csv", "-o", "out.csv", "--exclude", "id,big", "--method", method, *options)
+@pytest.mark.parametrize("options", ["--method mean", "--method sinkhorn --set max_steps=20", "--set experts=gaussian"])
+def test_only_the_holes_of_a_csv_change(invoke: Any, table: Path, options: str) -> None:
+    result = invoke("impute", "in.csv", "-o", "out.csv", "--exclude", "id,big", *options.split())
     assert is_filled_in_its_holes_only(CSV, Path("out.csv").read_bytes())
     assert table.read_bytes() == CSV
     assert result.stdout == ""
@@ -60,7 +59,7 @@ def test_from_standard_input_to_standard_output(start: Any) -> None:
 
 
 def test_the_same_command_gives_the_same_file(invoke: Any, table: Path) -> None:
-    options = ["--exclude", "id,big", "--set", "max_steps=20", "-q"]
+    options = ["--exclude", "id,big", "-m", "sinkhorn", "--set", "max_steps=20", "-q"]
     for name, seed in (("a.csv", "0"), ("b.csv", "0"), ("c.csv", "1")):
         assert invoke("impute", table, "-o", name, "--seed", seed, *options).stderr == ""
     assert Path("a.csv").read_bytes() == Path("b.csv").read_bytes() != Path("c.csv").read_bytes()
@@ -139,15 +138,22 @@ def test_an_existing_file_is_refused_before_anything_is_read(invoke: Any, table:
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        (["--set", "max_step=2"], "--set of sinkhorn must be one of 'batch_size', .*; did you mean 'max_steps'?"),
-        (["--set", "callbacks=2"], "--set of sinkhorn must be one of"),
+        (
+            ["-m", "sinkhorn", "--set", "max_step=2"],
+            "--set of sinkhorn must be one of 'batch_size', .*; did you mean 'max_steps'?",
+        ),
+        (["--set", "max_steps=2"], "--set of auto must be one of 'experts', 'n_splits', 'target', got 'max_steps'"),
+        (["--set", "experts=gaussian,tree"], "in.csv: a name in experts must be one of .*, got 'tree'; did you mean 'trees'?"),
+        (["--set", "experts=3"], "in.csv: experts must be a list of names or imputers"),
+        (["-m", "sinkhorn", "--set", "callbacks=2"], "--set of sinkhorn must be one of"),
         (["--set", "max_steps"], "--set takes key=value, such as max_steps=2000, got 'max_steps'"),
         (["--set", "random_state=1"], "--set random_state=1: use --seed instead"),
         (["--set", "n_jobs=1"], "--set n_jobs=1: use --jobs instead"),
-        (["--set", "tol=small"], "in.csv: tol must be a finite number >= 0, got 'small'"),
+        (["-m", "sinkhorn", "--set", "tol=small"], "in.csv: tol must be a finite number >= 0, got 'small'"),
         (["--method", "sinkhron"], "--method must be one of .*, got 'sinkhron'; did you mean 'sinkhorn'?"),
         (["--method", "mean", "--max-seconds", "3"], "--max-seconds is not for method 'mean'; leave it out"),
         (["--method", "knn", "--checkpoint", "c"], "--checkpoint is not for method 'knn'; leave it out"),
+        (["--checkpoint", "c"], "--checkpoint is not for method 'auto'; leave it out, or pass --method sinkhorn"),
         (["--max-seconds", "0"], "in.csv: --max-seconds must be a finite number > 0, got 0.0"),
         (["--columns", "x,why"], "in.csv: --columns: no column 'why'; there are id, big, x, y"),
         (["--exclude", "BIG"], "in.csv: --exclude: no column 'BIG'; did you mean 'big'? There are id, big, x, y"),
@@ -244,7 +250,7 @@ def test_validation_is_told(invoke: Any) -> None:
     X = np.random.default_rng(0).normal(size=(60, 1)) * [1.0, 2.0, 3.0]
     lines = ["a,b,c", *(f"{a:.3f},{b:.3f}," if k % 4 == 0 else f"{a:.3f},{b:.3f},{c:.3f}" for k, (a, b, c) in enumerate(X))]
     Path("in.csv").write_text("\n".join(lines) + "\n")
-    told = ["--set", "validation_fraction=0.2", "--set", "max_steps=50"]
+    told = ["-m", "sinkhorn", "--set", "validation_fraction=0.2", "--set", "max_steps=50"]
     assert "checked on known values that were hidden: MAE 0." in invoke("impute", "in.csv", "-o", "o.csv", *told).stderr
     assert 0 < json.loads(invoke("impute", "in.csv", "-o", "p.csv", "--json", *told).stdout)["validation_mae"] < 0.8
 
@@ -266,7 +272,7 @@ def test_whoever_reads_may_stop_reading(table: Path) -> None:
 def test_an_interrupt_writes_nothing_and_ends_with_130(
     invoke: Any, table: Path, monkeypatch: pytest.MonkeyPatch, checkpoint: bool
 ) -> None:
-    from otimpute import SinkhornImputer
+    from otimpute import AutoImputer, SinkhornImputer
 
     def stop_early(self: Any, X: Any) -> Any:  # what a fit does on Ctrl-C: it ends, and holds what was reached
         self.stop_reason_ = "interrupted"
@@ -276,7 +282,7 @@ def test_an_interrupt_writes_nothing_and_ends_with_130(
     options = ["--checkpoint", "saved"] if checkpoint else []
     if checkpoint:
         Path("saved").write_text("")
-    said = invoke("impute", table, "-o", "out.csv", *options, code=130).stderr
+    said = invoke("impute", table, "-o", "out.csv", "-m", "sinkhorn", *options, code=130).stderr
     hint = "the same command goes on from saved" if checkpoint else "nothing was written"
     assert said == f"otimpute: stopped; {hint}\n"
     assert not Path("out.csv").exists()
@@ -284,5 +290,5 @@ def test_an_interrupt_writes_nothing_and_ends_with_130(
     def stop_at_once(self: Any, X: Any) -> Any:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(SinkhornImputer, "fit_transform", stop_at_once)
+    monkeypatch.setattr(AutoImputer, "fit_transform", stop_at_once)
     assert invoke("impute", table, "-o", "out.csv", code=130).stderr == "otimpute: stopped; nothing was written\n"

@@ -40,7 +40,7 @@ def read(path: str) -> list[list[str]]:
 
 
 def test_every_kind_of_column_is_filled_as_it_is_written(invoke: Any, flats: list[list[str]]) -> None:
-    invoke("impute", "holes.csv", "-o", "filled.csv", "--set", "max_steps=50")
+    invoke("impute", "holes.csv", "-o", "filled.csv", "-m", "sinkhorn", "--set", "max_steps=50")
     before, after = read("holes.csv"), read("filled.csv")
     forms = [
         r"\d{4}",
@@ -67,9 +67,10 @@ def test_text_that_is_left_alone_keeps_its_holes_and_is_named(invoke: Any) -> No
     assert [line.split(",")[0] for line in Path("out.csv").read_text().splitlines()] == [line.split(",")[0] for line in lines]
 
 
+@pytest.mark.usefixtures("two_experts")
 def test_constraints_are_obeyed(invoke: Any, flats: list[list[str]]) -> None:
     wishes = ["--bounds", "rent=500:900", "--bounds", "built=1990-01-01:", "--categories", "district=hills"]
-    result = invoke("impute", "holes.csv", "-o", "filled.csv", "--set", "max_steps=50", "--integer", "rent", *wishes)
+    result = invoke("impute", "holes.csv", "-o", "filled.csv", "--integer", "rent", *wishes)
     filled = [
         (name, new)
         for old, new_row in zip(read("holes.csv")[1:], read("filled.csv")[1:], strict=True)
@@ -100,6 +101,7 @@ def test_inspect_tells_what_is_missing_and_what_would_be_done(invoke: Any, flats
     assert piped.startswith("-: 120 rows")
 
 
+@pytest.mark.usefixtures("two_experts")
 def test_a_demo_shows_how_it_is_done(invoke: Any) -> None:
     result = invoke("demo", "--out", "demo")
     commands = [line for line in result.stdout.splitlines() if line.startswith("$ otimpute ")]
@@ -109,7 +111,8 @@ def test_a_demo_shows_how_it_is_done(invoke: Any) -> None:
 
 
 def test_a_model_fills_other_rows(invoke: Any, flats: list[list[str]]) -> None:
-    invoke("fit", "holes.csv", "--model", "flats.otimpute", "--set", "max_steps=50", "--exclude", "id")
+    options = ["-m", "sinkhorn", "--set", "max_steps=50", "--exclude", "id"]
+    invoke("fit", "holes.csv", "--model", "flats.otimpute", *options)
     # Another order, another dialect, a column the model does not know, and without one that it left alone.
     rows = read("holes.csv")
     order = [flats[0].index(name) for name in ("rent", "lift", "id", "built", "rooms", "district")]
@@ -129,7 +132,7 @@ def test_a_model_fills_other_rows(invoke: Any, flats: list[list[str]]) -> None:
 
 def test_rows_that_are_applied_alone_come_out_as_together(invoke: Any, flats: list[list[str]]) -> None:
     # Of columns whose style one row shows as well as many do.
-    chosen = ["--columns", "district,rooms", "--set", "max_steps=20"]
+    chosen = ["--columns", "district,rooms", "-m", "sinkhorn", "--set", "max_steps=20"]
     invoke("impute", "holes.csv", "-o", "filled.csv", "--save-model", "m", *chosen, "-q")
     invoke("apply", "m", "holes.csv", "-o", "together.csv", "-q")
     head, *rows = Path("holes.csv").read_bytes().splitlines(keepends=True)

@@ -70,12 +70,12 @@ def test_a_model_has_no_table_format(invoke: Any) -> None:
 
 
 def test_a_demo_that_is_stopped_ends_with_130(invoke: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    from otimpute import SinkhornImputer
+    from otimpute import AutoImputer
 
     def stop(self: Any, X: Any) -> Any:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(SinkhornImputer, "fit_transform", stop)
+    monkeypatch.setattr(AutoImputer, "fit_transform", stop)
     assert "stopped" in invoke("demo", "--out", "demo", code=130).stderr
 
 

@@ -93,6 +93,7 @@ def fit(
     tell_notes(fitted.notes)
     if not showing.quiet:
         tell(f"{model}: {method.method} learned from {_size(fitted.table)} in {duration(fitted.seconds)}")
+        tell_verdict(fitted.imputer)
         tell(f"fill other rows with: otimpute apply {model} IN -o OUT", style="dim")
 
 
@@ -137,6 +138,7 @@ class Fitted:
             "not_used": [name for name in frame.column_names if name not in self.used],
             "notes": self.notes,
             **self.validation(),
+            **trial_of(self.imputer),
         }
 
 
@@ -187,6 +189,19 @@ def put_back(frame: Any, filled: Any) -> Any:
         place = frame.column_names.index(name)
         frame = frame.set_column(place, frame.schema.field(place).with_type(filled.column(name).type), filled.column(name))
     return frame
+
+
+def trial_of(imputer: BaseImputer) -> dict[str, Any]:
+    """What an imputer that tried its experts on hidden values has to say about that; nothing for others."""
+    if not hasattr(imputer, "verdict_"):
+        return {}
+    return {name: getattr(imputer, f"{name}_") for name in ("verdict", "weights", "scores")}
+
+
+def tell_verdict(imputer: BaseImputer, *, err: bool = True) -> None:
+    """The same in words."""
+    if trial := trial_of(imputer):
+        tell(trial["verdict"], err=err)
 
 
 def n_missing(column: Any) -> int:
@@ -243,3 +258,4 @@ def _show(fitted: Fitted, out: str) -> None:
     if validation:
         mae, rmse = (number(value) for value in validation.values())
         tell(f"checked on known values that were hidden: MAE {mae}, RMSE {rmse} standard deviations")
+    tell_verdict(fitted.imputer)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from .apply import load_model
-from .impute import n_missing
+from .impute import n_missing, tell_verdict, trial_of
 from .method import ColumnChoice, Constraints
 from .options import Reading, Showing, about, command
 from .show import (
@@ -34,8 +34,8 @@ if TYPE_CHECKING:
     from ..files import TableFile
 
 _MOST_PATTERNS = 5
-# A step of the default method on one core, in seconds, and how often it takes one: see docs/performance.md.
-_STEP, _STEP_PER_COLUMN, _FEWEST_STEPS, _STEPS_PER_ROW = 2e-5, 8e-6, 1000, 0.4
+# The default method tries its experts on some rows, usually three times, and is fitted to many: seconds per value on one core.
+_PER_VALUE, _TRIALS, _ROWS_TRIED, _ROWS_FITTED = 2.2e-4, 3, 4000, 50_000
 
 
 @command
@@ -91,9 +91,8 @@ def _inspect_model(path: Path, showing: Showing) -> None:
     kinds = dict(imputer.column_kinds_)
     size = path.stat().st_size
     if showing.json:
-        tell_json(
-            {"path": path, "class": type(imputer).__name__, "parameters": own, "columns": kinds, "bytes": size}, err=False
-        )
+        told = {"path": path, "class": type(imputer).__name__, "parameters": own, "columns": kinds, "bytes": size}
+        tell_json(told | trial_of(imputer), err=False)
         return
     tell(f"{path}: a model of {type(imputer).__name__}, {size / 1000:,.0f} kB", err=False, style="bold")
     if own:
@@ -101,6 +100,7 @@ def _inspect_model(path: Path, showing: Showing) -> None:
     table = grid("column", "kind")
     add_rows(table, list(kinds.items()))
     tell_table(table)
+    tell_verdict(imputer, err=False)
     tell(f"fills these columns of other tables: otimpute apply {path} IN -o OUT", err=False, style="dim")
 
 
@@ -217,4 +217,4 @@ def _origin(table: TableFile) -> str:
 def _seconds(columns: Sequence[dict[str, Any]], n_rows: int) -> float:
     """A rough guess for the default method; a category is as wide as it has values."""
     width = sum(column["n_distinct"] if column["kind"] == "category" else 1 for column in columns if column["kind"] != "text")
-    return 1 + max(_FEWEST_STEPS, _STEPS_PER_ROW * n_rows) * (_STEP + _STEP_PER_COLUMN * width)
+    return 1 + _PER_VALUE * width * (_TRIALS * min(n_rows, _ROWS_TRIED) + min(n_rows, _ROWS_FITTED))

@@ -97,7 +97,7 @@ class MethodChoice:
 
     method: Annotated[
         str, _METHOD(f"{', '.join(METHODS)}.", "--method", "-m", default=True, autocompletion=_complete_method)
-    ] = "sinkhorn"
+    ] = "auto"
     settings: Annotated[Names, _METHOD("A parameter of the method; repeat for more.", "--set", metavar="KEY=VALUE")] = None
     seed: Annotated[int, _METHOD("The same seed gives the same result.", default=True, min=0)] = 0
     max_categories: Annotated[
@@ -119,8 +119,10 @@ class MethodChoice:
         special = {"max_seconds": self.max_seconds, "n_jobs": self.jobs, "checkpoint": self.checkpoint}
         given = {name: value for name, value in special.items() if value is not None}
         for name in given.keys() - known:
-            raise ValueError(f"{_ELSEWHERE[name]} is not for method {self.method!r}; leave it out, or use another method")
+            raise ValueError(f"{_ELSEWHERE[name]} is not for method {self.method!r}; leave it out, or pass --method sinkhorn")
         accepted = known - _ELSEWHERE.keys() - set(_PYTHON_ONLY)
         parameters = parse_settings(self.settings or [], accepted, _ELSEWHERE, self.method)
+        if isinstance(experts := parameters.get("experts"), str):
+            parameters["experts"] = [name.strip() for name in experts.split(",")]
         imputer.set_params(**given, **parameters, max_categories=self.max_categories)
         return imputer

@@ -35,6 +35,7 @@ _AS_OPTIONS: tuple[tuple[str, str], ...] = (
     (r"\b(format|encoding)='([\w-]+)'", r"--\1 \2"),
     (r"\b(format|encoding)=", r"--\1"),
     (r"\bna_values\b", "--na"),
+    (r"\bmax_seconds=([\d.]+)", r"--max-seconds \1"),
     (r"\bmax_seconds\b(?!=)", "--max-seconds"),
     (r"\bmax_categories=(\d+)", r"--max-categories \1"),
     (r"\bmax_categories\b(?!=)", "--max-categories"),
