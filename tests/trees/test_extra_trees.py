@@ -159,9 +159,7 @@ def test_predictions_are_as_good_as_those_of_scikit_learn(max_features, min_samp
     ours, theirs = [], []
     for seed in range(6):
         train, test = friedman(250, seed), friedman(500, 1000 + seed)
-        forest = grow(
-            train, [7], range(7), n_trees=60, max_features=max_features, min_samples_leaf=min_samples_leaf, seed=seed
-        )
+        forest = grow(train, [7], range(7), n_trees=60, max_features=max_features, min_samples_leaf=min_samples_leaf, seed=seed)
         rival = ExtraTreesRegressor(60, max_features=max_features, min_samples_leaf=min_samples_leaf, random_state=seed)
         rival.fit(train[:, :7], train[:, 7])
         ours.append(((forest.predict(test)[:, 0] - test[:, 7]) ** 2).mean())
