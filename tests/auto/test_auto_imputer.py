@@ -17,7 +17,7 @@ import otimpute.auto._trial as trial
 import otimpute.auto.auto_imputer as auto_imputer
 from every_imputer import few_experts, grouped_table
 from otimpute import AutoImputer, RoundRobinImputer
-from otimpute.baselines import ExtraTreesImputer, GaussianMixtureImputer, KNNImputer, MeanImputer
+from otimpute.baselines import ExtraTreesImputer, GaussianEMImputer, GaussianMixtureImputer, KNNImputer, MeanImputer
 from otimpute.exceptions import DivergedError, FitStoppedWarning, OtimputeWarning
 
 DATA = Path(__file__).parents[3] / "shared" / "data" / "uci"
@@ -291,22 +291,23 @@ def test_several_imputers_of_a_class_have_names_of_their_own():
 
 
 def test_tables_beyond_the_most_rows_are_fitted_on_some_and_the_others_filled_as_new_rows(monkeypatch):
-    monkeypatch.setattr(auto_imputer, "_MOST_ROWS", 70)
-    monkeypatch.setattr(trial, "_MOST_ROWS", 50)
-    complete, X = related(n=200)
-    imputer = quick(few_experts(), target="values")
+    monkeypatch.setattr(auto_imputer, "_MOST_ROWS", 170)
+    monkeypatch.setattr(trial, "_MOST_ROWS", 160)
+    n_rows, fit_cells = [], GaussianEMImputer._fit_cells
+    monkeypatch.setattr(
+        GaussianEMImputer, "_fit_cells", lambda self, *table: n_rows.append(len(table[0])) or fit_cells(self, *table)
+    )
+    complete, X = related(n=400)
+    imputer = quick(few_experts())
     filled = imputer.fit_transform(X)
+    assert n_rows == [160, 160, 170]  # two splits, and the end
     assert filled.shape == imputer.imputation_std_.shape == X.shape
     np.testing.assert_array_equal(filled[~np.isnan(X)], X[~np.isnan(X)])
     np.testing.assert_array_equal(imputer.imputation_std_ > 0, np.isnan(X))
-    others = np.ones(200, dtype=bool)
-    others[imputer._rows_to_fit(np.isnan(X), imputer._seed)] = False
-    assert others.sum() == 130
-    as_new, std = imputer.transform(X[others], return_std=True)
-    np.testing.assert_allclose(filled[others], as_new, rtol=1e-9)
-    np.testing.assert_allclose(imputer.imputation_std_[others], std, rtol=1e-9)
-    spread = complete.std(axis=0)
-    assert (np.abs(filled - complete) / spread)[:, :3].mean() < 0.1
+    as_new, std = imputer.transform(X, return_std=True)
+    alike = np.isclose(filled, as_new, rtol=1e-9, atol=0) & np.isclose(imputer.imputation_std_, std, rtol=1e-9, atol=0)
+    assert alike.all(axis=1).sum() >= 400 - 170
+    assert (np.abs(filled - complete) / complete.std(axis=0))[:, :3].mean() < 0.1
 
 
 @BOTH
@@ -344,7 +345,7 @@ def test_error_bars_of_dates_are_seconds_and_those_of_categories_the_chance_to_b
     filled = imputer.fit_transform(incomplete)
     std = imputer.imputation_std_
     assert std[:81, 1].mean() == pytest.approx(2 * day, rel=0.4)
-    assert imputer.scores_["at"]["stack"]["rmse"] == pytest.approx(2 * day, rel=0.25)
+    assert 2 * day < imputer.scores_["at"]["stack"]["rmse"] < 6 * day  # in the trial, "x" may be hidden too
     assert not std[81:, 1].any()
     wrong = imputer.scores_["side"]["stack"]["wrong"]
     assert (std[200:281, 2] == wrong).all()

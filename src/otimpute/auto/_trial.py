@@ -97,7 +97,7 @@ def try_experts(
     """
     rng = generator(seed, "hidden")
     if len(values) > _MOST_ROWS:
-        rows = draw_rows(missing, _MOST_ROWS, rng)
+        rows = np.sort(rng.choice(len(values), _MOST_ROWS, replace=False))
         rows = rows[~missing[rows].all(axis=1)]
         values, missing = values[rows], missing[rows]
     n_splits = n_splits or _enough_splits(missing)
@@ -155,21 +155,6 @@ def try_experts(
         split,
         {name: max(answers[name, s].failure for s in range(len(holes))) for name in experts if name not in names},
     )
-
-
-def draw_rows(missing: NDArray[np.bool_], n_rows: int, rng: np.random.Generator) -> NDArray[np.int64]:
-    """So many rows of a longer table, and a few more where a column would have less than two values otherwise.
-
-    >>> missing = np.ones((1000, 1), dtype=bool)
-    >>> missing[[3, 5]] = False
-    >>> rows = draw_rows(missing, 10, np.random.default_rng(0))
-    >>> bool({3, 5} <= set(rows.tolist()) and 10 <= len(rows) <= 12)
-    True
-    """
-    chosen = rng.choice(len(missing), n_rows, replace=False)
-    for k in np.flatnonzero((~missing[chosen]).sum(axis=0) < 2):
-        chosen = np.append(chosen, rng.permutation(np.flatnonzero(~missing[:, k]))[:2])
-    return np.unique(chosen)
 
 
 def _enough_splits(missing: NDArray[np.bool_]) -> int:

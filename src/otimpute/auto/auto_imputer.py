@@ -24,7 +24,7 @@ from ._error_bars import ErrorBars
 from ._experts import MIXTURE, OUT_OF_TIME, read_experts
 from ._panel import Panel, combine, disagreement, fit_panel
 from ._report import score_columns, verdict
-from ._trial import Cells, Columns, column_weights, draw_rows, try_experts
+from ._trial import Cells, Columns, column_weights, try_experts
 
 _MOST_ROWS = 50_000  # that experts are fitted on; further rows are new ones to them
 _CHUNK = 65_536  # new rows handled at a time
@@ -201,7 +201,7 @@ class AutoImputer(BaseImputer):
                 deadline=begun + _FOR_TRIAL * limit, progress=progress,
             )  # fmt: skip
             weights, crossed, no_better = column_weights(trial, columns)
-            rows = self._rows_to_fit(missing, seed)
+            rows = self._rows_to_fit(len(values), seed)
             self._columns, self._seed = columns, seed
             self._panel, guesses, failed = fit_panel(
                 experts, self, values[rows], missing[rows], columns, trial, weights,
@@ -213,10 +213,10 @@ class AutoImputer(BaseImputer):
             self._report(trial, crossed, weights, no_better, missing, left_out)
             return self._combine_all(values, missing, rows, guesses)
 
-    def _rows_to_fit(self, missing: NDArray[np.bool_], seed: int) -> NDArray[np.int64]:
-        if len(missing) <= _MOST_ROWS:
-            return np.arange(len(missing))
-        return draw_rows(missing, _MOST_ROWS, generator(seed, "rows to fit"))
+    def _rows_to_fit(self, n_rows: int, seed: int) -> NDArray[np.int64]:
+        if n_rows <= _MOST_ROWS:
+            return np.arange(n_rows)
+        return np.sort(generator(seed, "rows to fit").choice(n_rows, _MOST_ROWS, replace=False))
 
     def _combine_all(
         self, values: NDArray[np.floating], missing: NDArray[np.bool_], rows: NDArray[np.int64], guesses: Cells

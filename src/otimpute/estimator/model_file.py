@@ -19,6 +19,7 @@ from ..exceptions import StoredFileError
 _MODEL = "model file"
 _NEVER_STORED = {"callbacks", "checkpoint"}  # functions, and a place that belongs to one fit
 _GIVEN = {"given": "at load"}  # stands for a parameter that is code
+_PLAIN = Plain()
 _FIELDS = {"imputer": str, "version": int, "parameters": dict, "state": dict}
 
 
@@ -65,36 +66,13 @@ class Fitted(Kind):
         self.classes = {cls.__name__: cls for cls in classes}
 
     def pack(self, value: Any, place: Place) -> Any:  # noqa: D102
-        _refuse_code(value)
         return _pack(value, place.inside())
 
     def unpack(self, tree: Any, place: Place) -> Any:  # noqa: D102
         return _unpack(tree, place.inside(), self.classes, {})
 
 
-class _Parameter(Plain):
-    """What people pass as a parameter: a plain value, or an imputer, of which its own parameters are held."""
-
-    def __init__(self, classes: Mapping[str, type[Storable]]):
-        self.classes = classes  # that may be read
-
-    def pack(self, value: Any, place: Place) -> Any:
-        if not isinstance(value, Storable):
-            return super().pack(value, place)
-        _refuse_code(value)
-        return {"imputer": [type(value).__name__, _pack_parameters(value, place)]}
-
-    def unpack(self, tree: Any, place: Place) -> Any:
-        if not (isinstance(tree, dict) and tree.keys() == {"imputer"}):
-            return super().unpack(tree, place)
-        match tree["imputer"]:
-            case [str(name), dict(parameters)] if name in self.classes:
-                return _make(self.classes[name], parameters, place, self.classes, {})
-        return place.fail("is no imputer that otimpute knows")
-
-
 def _pack(imputer: Any, place: Place) -> dict[str, Any]:
-    _refuse_own_class(imputer)
     state, at = imputer._state(), place.at("state")
     parameters = _pack_parameters(imputer, place.at("parameters"))
     tree = {name: kind.pack(state[name], at.at(name)) for name, kind in imputer._kinds().items() if name in state}
@@ -140,61 +118,28 @@ def _unpack(
         raise StoredFileError(
             f"{origin} in version {version}, and otimpute {__version__} reads version {cls._state_version}; {advice}"
         )
-    imputer = _make(cls, document["parameters"], place.at("parameters"), classes, given, origin)
+    unknown = sorted(document["parameters"].keys() - (signature(cls).parameters.keys() - _NEVER_STORED))
+    if unknown:
+        raise StoredFileError(f"{origin} with parameters that it has not got here, {unknown}; upgrade otimpute to read it")
+    imputer = cls(**_unpack_parameters(cls, document["parameters"], place.at("parameters"), given))
     at = place.at("state")
     imputer._restore_state(_unpack_state(cls, document["state"], at), at.sizes)
     return imputer
 
 
-def _make(
-    cls: type[Storable],
-    parameters: Mapping[str, Any],
-    place: Place,
-    classes: Mapping[str, type[Storable]],
-    given: Mapping[str, Any],
-    origin: str = "",
-) -> Any:
-    """An imputer that is not fitted, from its packed parameters."""
-    unknown = sorted(parameters.keys() - (signature(cls).parameters.keys() - _NEVER_STORED))
-    if unknown:
-        origin = origin or f"{place.name} holds a {cls.__name__}"
-        raise StoredFileError(f"{origin} with parameters that it has not got here, {unknown}; upgrade otimpute to read it")
-    return cls(**_unpack_parameters(cls, parameters, place, classes, given))
-
-
-def _refuse_own_class(imputer: Any) -> None:
+def _pack_parameters(imputer: Any, place: Place) -> dict[str, Any]:
     if not type(imputer).__module__.startswith("otimpute."):
         raise TypeError(f"{type(imputer).__name__} is a class of your own, and model files hold otimpute's imputers only")
-
-
-def _refuse_code(imputer: Any) -> None:
-    """Inside another imputer, nobody could give at load what is code."""
-    _refuse_own_class(imputer)
-    if callable(getattr(imputer, imputer._given_at_load, None) if imputer._given_at_load else None):
-        raise TypeError(
-            f"a {type(imputer).__name__} with a {imputer._given_at_load} of your own cannot be stored inside another imputer; "
-            "leave it out before saving"
-        )
-
-
-def _pack_parameters(imputer: Any, place: Place) -> dict[str, Any]:
-    packed, parameter = {}, _Parameter({})
+    packed = {}
     for name, value in imputer.get_params(deep=False).items():
         if name in _NEVER_STORED or isinstance(value, (np.random.Generator, np.random.RandomState)):
             continue
         is_code = name == imputer._given_at_load and callable(value)
-        packed[name] = _GIVEN if is_code else parameter.pack(value, place.at(name))
+        packed[name] = _GIVEN if is_code else _PLAIN.pack(value, place.at(name))
     return packed
 
 
-def _unpack_parameters(
-    cls: type[Storable],
-    tree: Mapping[str, Any],
-    place: Place,
-    classes: Mapping[str, type[Storable]],
-    given: Mapping[str, Any],
-) -> dict[str, Any]:
-    parameter = _Parameter(classes)
+def _unpack_parameters(cls: type[Storable], tree: Mapping[str, Any], place: Place, given: Mapping[str, Any]) -> dict[str, Any]:
     code = {name for name, one in tree.items() if name == cls._given_at_load and one == _GIVEN}
     for name in code:
         if given.get(name) is None:
@@ -205,7 +150,7 @@ def _unpack_parameters(
     for name, value in given.items():
         if value is not None and name not in code:
             raise ValueError(f"{cls.__name__} in this file was fitted without a {name} of your own; load it without {name}")
-    return {name: given[name] if name in code else parameter.unpack(one, place.at(name)) for name, one in tree.items()}
+    return {name: given[name] if name in code else _PLAIN.unpack(one, place.at(name)) for name, one in tree.items()}
 
 
 def _unpack_state(cls: type[Storable], tree: Mapping[str, Any], place: Place) -> dict[str, Any]:
