@@ -17,8 +17,8 @@ from otimpute.baselines import (
     MissForestImputer,
     SoftImputer,
 )
-from otimpute.baselines._forest import Forest
 from otimpute.metrics import rmse
+from otimpute.trees import Forest
 
 
 def gaussian(n: int = 300, d: int = 5, seed: int = 0) -> np.ndarray:

@@ -129,7 +129,35 @@ def no_reference_rows(_: Any, arrays: dict[str, Any]) -> None:
         arrays[f"state._reference.{key}"] = arrays[f"state._reference.{key}"][..., :0]
 
 
+def keep_experts(n: int) -> Change:
+    """Without all experts but the first ones, and without the others' arrays; weights stay."""
+
+    def change(document: Any, arrays: dict[str, Any]) -> None:
+        experts = document["state"]["_panel"]["experts"]
+        for place in range(n, len(experts)):
+            for name in [each for each in arrays if each.startswith(f"state._panel.experts.{place}.")]:
+                del arrays[name]
+        del experts[n:]
+
+    return change
+
+
+def no_experts(document: Any, arrays: dict[str, Any]) -> None:
+    keep_experts(0)(document, arrays)
+    document["state"]["_panel"]["names"] = []
+    for key in ("weights", "first_weights"):
+        arrays[f"state._panel.{key}"] = arrays[f"state._panel.{key}"][:, :0]
+
+
+def other_columns(_: Any, arrays: dict[str, Any]) -> None:
+    """An expert of another table: of three columns, where there are four."""
+    for key in ("_groups", "_scaled", "means_"):
+        arrays[f"state._panel.experts.0.state.{key}"] = arrays[f"state._panel.experts.0.state.{key}"][:3]
+    arrays["state._panel.experts.0.state._empty"][3] = True
+
+
 OUTSIDE, TREE = "has places outside of", "a tree goes back, or outside"
+EXPERTS, TOGETHER = "experts and weights do not go together", "experts, weights and columns do not go together"
 INCONSISTENT: dict[str, tuple[str, Change, str]] = {
     "a mean that is not finite": ("mean", entry("means_", 0, np.nan), "means_ has values that are not finite"),
     "means of another type": ("mean", array("means_", lambda a: a.astype(np.float32)), "must be float64"),
@@ -172,6 +200,55 @@ INCONSISTENT: dict[str, tuple[str, Change, str]] = {
     "a limit that is none": ("round-robin", value("targets", 0, "low", to="nan"), "low must be a finite number"),
     "layers that do not fit": ("round-robin-mlp", entry("nets.sizes", 1, 5), "are no network"),
     "layers whose sum overflows": ("round-robin-mlp", entry("nets.sizes", 1, 2**62), "are no network"),
+    "a negative weight": ("auto", entry("_panel.weights", 0, -1.0), EXPERTS),
+    "a negative first weight": ("auto", entry("_panel.first_weights", 0, -1.0), EXPERTS),
+    "a weight that is not finite": ("auto", entry("_panel.weights", 0, np.nan), "not finite"),
+    "weights of fewer columns": ("auto", array("_panel.weights", lambda a: a[1:]), "has 3 G where 4"),
+    "weights of other experts": ("auto", array("_panel.weights", lambda a: a[:, 1:]), EXPERTS),
+    "a group outside": ("auto", entry("_columns.group", 3, 10**15), TOGETHER),
+    "a group below": ("auto", entry("_columns.group", 0, -5), TOGETHER),
+    "groups in another order": ("auto", array("_columns.group", lambda a: a[::-1].copy()), TOGETHER),
+    "error bars of fewer columns": (
+        "auto",
+        lambda document, arrays: [array(f"_error_bars.{key}", lambda a: a[1:])(document, arrays) for key in ("base", "slope")],
+        TOGETHER,
+    ),
+    "a negative error bar": ("auto", entry("_error_bars.base", 0, -1.0), "below 0"),
+    "a missing expert": ("auto", keep_experts(1), EXPERTS),
+    "no expert at all": ("auto", no_experts, EXPERTS),
+    "an expert of another class": ("auto", value("_panel", "experts", 1, "imputer", to="MeanImputer"), "has not got here"),
+    "an expert that is no expert": ("auto", value("_panel", "experts", 0, "imputer", to="AutoImputer"), "does not know"),
+    "an expert that is code": ("auto", value("_panel", "experts", 0, "imputer", to="os.system"), "does not know"),
+    "an expert of another version": ("auto", value("_panel", "experts", 0, "version", to=9), "in version 9.*upgrade"),
+    "an expert of other columns": ("auto", other_columns, TOGETHER),
+    "an expert that makes a start of its own": (
+        "auto",
+        value("_panel", "experts", 2, "state", "starts_in_holes", to=False),
+        "a start exactly where none is given",
+    ),
+    "an expert's tree that goes back": ("auto", entry("_panel.experts.2.state._rounds.0.0.left", 0, 0), TREE),
+    "an expert's tree that leaves its inputs": ("auto", entry("_panel.experts.2.state._rounds.0.0.feature", 0, 2), TREE),
+    "an expert's tree of a column outside": ("auto", entry("_panel.experts.2.state._rounds.0.0.columns", 0, 3), OUTSIDE),
+    "draws by another expert": (
+        "auto-distribution",
+        value("_panel", "names", to=["mixture", "gaussian", "mean"]),
+        TOGETHER,
+    ),
+    "draws without their expert": ("auto-distribution", value("_panel", "names", to=["mean", "gaussian", "x"]), TOGETHER),
+    "a mixture too small": (
+        "gaussian-mixture",
+        array("_mixtures.0.covariance", lambda a: a[:, :2, :2]),
+        "has 2 varying where 3",
+    ),
+    "a covariance of fewer components": ("gaussian-mixture", array("_mixtures.0.covariance", lambda a: a[1:]), "has 1 K where"),
+    "a component without a share": ("gaussian-mixture", entry("_mixtures.0.share", 0, 0.0), "needs a share"),
+    "a covariance that is none": (
+        "gaussian-mixture",
+        entry("_mixtures.0.covariance", np.s_[0, 0, 0], -1.0),
+        "positive definite",
+    ),
+    "a kernel of fewer rows": ("kernel-ridge", array("_rounds.0.rows", lambda a: a[1:]), "every row needs a weight"),
+    "a kernel of a column outside": ("kernel-ridge", entry("_rounds.0.regressions.0.columns", 0, 3), OUTSIDE),
     "no network at all": ("round-robin", without("nets", leave=("nets", None)), "networks, or weights"),
 }
 

@@ -36,8 +36,8 @@ class ErrorBars:
         >>> bool(abs(bars.base[0] - 1) < 0.15 and abs(bars.slope[0] - 1) < 0.3)
         True
         """
-        base, slope = np.zeros(n_groups), np.zeros(n_groups)
-        if len(errors) == 0:
+        base, slope = np.ones(n_groups), np.zeros(n_groups)
+        if len(errors) == 0:  # nothing is known: a value may be off by as much as values differ
             return cls(base, slope)
         size = np.abs(errors)
         everywhere = _line(disagreement, size, np.zeros((2, 2)), np.zeros(2))

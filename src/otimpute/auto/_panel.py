@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from .._stored import ListOf, stored
 from ..estimator import BaseImputer, Fitted
+from ..exceptions import DivergedError
 from ._experts import CLASSES, MEAN, Question, ask, refines
 from ._trial import Cells, Columns, Trial
 
@@ -30,7 +31,8 @@ class Panel:
         in_order = all(refines(expert) == (k >= n_first) for k, expert in enumerate(self.experts))
         sizes = len(self.names) == len(self.experts) == self.weights.shape[1] and self.first_weights.shape[1] == n_first
         given = all(expert.starts_in_holes for expert in self.experts[n_first:])
-        if not (in_order and sizes and given) or min(self.weights.min(initial=0), self.first_weights.min(initial=0)) < 0:
+        least = min(self.weights.min(initial=0), self.first_weights.min(initial=0))
+        if not (n_first and in_order and sizes and given) or least < 0:
             raise ValueError("experts and weights do not go together")
 
     def guess(self, values: NDArray[np.floating], missing: NDArray[np.bool_], columns: Columns) -> Cells:
@@ -89,18 +91,25 @@ def fit_panel(
     first, second = trial.names[: trial.n_first], trial.names[trial.n_first :]
     second = tuple(name for name in second if weights[:, trial.names.index(name)].any())
     starting = [bool(second) and bool(trial.first_weights[:, k].any()) for k in range(trial.n_first)]
-    wanted = [
-        name for k, name in enumerate(first)
-        if weights[:, k].any() or starting[k] or name in needed or name == MEAN
-    ]  # fmt: skip
+    wanted = [name for k, name in enumerate(first) if weights[:, k].any() or starting[k] or name in (MEAN, *needed)]
+    wanted += [name for name in needed if name not in first]  # there was no time to try it, or it failed
     names, fitted, guesses = fit(wanted, values)
-    first_weights = _share(trial.first_weights[:, [first.index(name) for name in names]], names)
+    for name in needed:
+        if name in left_out:
+            raise DivergedError(f"the expert {name!r}, which draws are made with, failed: {left_out[name]}")
+    first_weights = _share(_of(names, first, trial.first_weights), names)
     if second:
         start = combine(np.stack(guesses, axis=1), first_weights[columns.group[column]])
         refined = fit(list(second), columns.with_guess(values, missing, start))
         names, fitted, guesses = names + refined[0], fitted + refined[1], guesses + refined[2]
-    final = _share(weights[:, [trial.names.index(name) for name in names]], names)
+    final = _share(_of(names, trial.names, weights), names)
     return Panel(names, fitted, first_weights, final), np.stack(guesses, axis=1), left_out
+
+
+def _of(names: list[str], tried: tuple[str, ...], weights: Cells) -> Cells:
+    """The columns of ``weights`` that belong to ``names``; those that were not tried have none."""
+    untried = np.zeros(len(weights))
+    return np.stack([weights[:, tried.index(name)] if name in tried else untried for name in names], axis=1)
 
 
 def _share(weights: Cells, names: list[str]) -> Cells:

@@ -360,7 +360,8 @@ class AutoImputer(BaseImputer):
         )
         fits &= np.array_equal(self._columns.group, np.unique(self._groups, return_inverse=True)[1])
         fits &= all(np.array_equal(each._groups, self._groups) for each in self._panel.experts)
-        if not fits or (self.target == "distribution" and MIXTURE not in self._panel.names):
+        mixture = dict(zip(self._panel.names, self._panel.experts, strict=True)).get(MIXTURE)
+        if not fits or (self.target == "distribution" and not isinstance(mixture, GaussianMixtureImputer)):
             raise StoredFileError("experts, weights and columns do not go together; save the imputer again")
 
     @staticmethod

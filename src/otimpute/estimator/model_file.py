@@ -43,8 +43,6 @@ class Storable:
             Where to; ``.otimpute`` is a good ending.
         """
         check_is_fitted(self)
-        if not type(self).__module__.startswith("otimpute."):
-            raise TypeError(f"{type(self).__name__} is a class of your own, and model files hold otimpute's imputers only")
         arrays: Arrays = {}
         document = {"otimpute": __version__, **_pack(self, Place.root("", arrays))}
         write_archive(Path(path), _MODEL, document, arrays)
@@ -153,6 +151,8 @@ def _unpack(
 
 
 def _pack_parameters(imputer: Any, place: Place) -> dict[str, Any]:
+    if not type(imputer).__module__.startswith("otimpute."):
+        raise TypeError(f"{type(imputer).__name__} is a class of your own, and model files hold otimpute's imputers only")
     packed = {}
     for name, value in imputer.get_params(deep=False).items():
         if name in _NEVER_STORED or isinstance(value, (np.random.Generator, np.random.RandomState)):

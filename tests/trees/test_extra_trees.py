@@ -1,0 +1,168 @@
+"""Extremely randomised trees: what a walk down them shows, and scikit-learn's as a rival."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from sklearn.ensemble import ExtraTreesRegressor
+
+from otimpute.trees import Forest, grow_extra_trees
+
+
+def grow(table, columns, inputs, rows=None, *, n_trees=5, max_features=None, min_samples_leaf=1, max_rows=None, seed=0):
+    return grow_extra_trees(
+        table,
+        np.asarray(columns),
+        np.asarray(inputs),
+        np.arange(len(table)) if rows is None else rows,
+        n_trees=n_trees,
+        max_features=len(inputs) if max_features is None else max_features,
+        min_samples_leaf=min_samples_leaf,
+        max_rows=max_rows,
+        rng=np.random.default_rng(seed),
+    )
+
+
+def leaves(forest: Forest, rows: np.ndarray) -> np.ndarray:
+    """The node each row ends in, by tree ``[T, n]``, walked in plain Python."""
+    inputs = rows[:, forest.inputs].astype(np.float32)
+    ends = np.empty((len(forest.roots), len(rows)), dtype=int)
+    for t, root in enumerate(forest.roots):
+        for i, row in enumerate(inputs):
+            node = root
+            while forest.left[node] != -1:
+                below = row[forest.feature[node]] <= forest.threshold[node]
+                node = forest.left[node] if below else forest.right[node]
+            ends[t, i] = node
+    return ends
+
+
+def friedman(n: int, seed: int) -> np.ndarray:
+    """Five inputs, two more that say nothing, and the target."""
+    rng = np.random.default_rng(seed)
+    x = rng.random((n, 7))
+    y = 10 * np.sin(np.pi * x[:, 0] * x[:, 1]) + 20 * (x[:, 2] - 0.5) ** 2 + 10 * x[:, 3] + 5 * x[:, 4] + rng.normal(size=n)
+    return np.column_stack([x, y / 5])
+
+
+@pytest.mark.parametrize("max_features", [1, 2, 3])
+def test_rows_of_different_inputs_are_learned_by_heart(max_features):
+    table = np.random.default_rng(0).normal(size=(80, 5))
+    forest = grow(table, [1, 4], [0, 2, 3], max_features=max_features)
+    np.testing.assert_allclose(forest.predict(table), table[:, [1, 4]], rtol=0, atol=1e-12)
+
+
+def test_predictions_are_the_mean_of_the_leaves_that_a_walk_ends_in():
+    table = np.random.default_rng(1).normal(size=(60, 4))
+    forest = grow(table, [3, 0], [1, 2], min_samples_leaf=4)
+    others = np.random.default_rng(2).normal(size=(30, 4)) * 2
+    expected = forest.value[leaves(forest, others)].mean(axis=0)
+    np.testing.assert_allclose(forest.predict(others), expected, rtol=1e-12, atol=1e-14)
+
+
+@pytest.mark.parametrize("smallest", [1, 2, 7, 25, 41])
+def test_leaves_hold_the_mean_of_at_least_so_many_rows(smallest):
+    table = np.random.default_rng(3).normal(size=(80, 4))
+    table[:, 1] = np.round(table[:, 1])  # with ties
+    forest = grow(table, [0], [1, 2, 3], min_samples_leaf=smallest)
+    for ends in leaves(forest, table):
+        for leaf in np.unique(ends):
+            members = table[ends == leaf, 0]
+            assert len(members) >= smallest
+            np.testing.assert_allclose(forest.value[leaf, 0], members.mean(), rtol=0, atol=1e-12)
+    assert (len(forest.left) == len(forest.roots)) == (smallest == 41)
+
+
+def test_every_leaf_is_reached_and_trees_are_as_large_as_they_can_be():
+    table = np.random.default_rng(4).normal(size=(50, 3))
+    forest = grow(table, [0], [1, 2], n_trees=4)
+    assert set(leaves(forest, table).ravel().tolist()) == set(np.flatnonzero(forest.left == -1).tolist())
+    assert len(forest.left) == 4 * (2 * 50 - 1)
+
+
+@pytest.mark.parametrize("what", ["targets", "inputs", "nearly the targets", "one row"])
+def test_where_nothing_is_to_be_learned_a_tree_is_one_node(what):
+    table = np.random.default_rng(5).normal(size=(40, 3))
+    if what == "targets":
+        table[:, 0] = 0.7
+    elif what == "inputs":
+        table[:, 1:] = [3.0, -2.0]
+    elif what == "nearly the targets":
+        table[:, 0] = 0.7 + 1e-9 * table[:, 0]
+    else:
+        table = table[:1]
+    forest = grow(table, [0], [1, 2])
+    assert (forest.left == -1).all()
+    assert len(forest.left) == 5
+    np.testing.assert_allclose(forest.predict(table), np.full((len(table), 1), table[:, 0].mean()), rtol=0, atol=1e-12)
+
+
+def test_inputs_that_single_precision_cannot_tell_apart_are_not_split():
+    table = np.column_stack([np.arange(8.0), 1.0 + 1e-12 * np.arange(8.0)])
+    assert len(grow(table, [0], [1]).left) == 5
+
+
+def test_neighbouring_numbers_of_single_precision_are_split():
+    table = np.column_stack([[0.0, 1.0], np.array([1.0, np.nextafter(np.float32(1), np.float32(2))])])
+    np.testing.assert_array_equal(grow(table, [0], [1]).predict(table)[:, 0], [0, 1])
+
+
+def test_the_one_input_that_varies_is_found_though_one_of_many_is_tried():
+    table = np.ones((40, 20))
+    table[:, 13], table[:, 0] = np.arange(40), np.sin(np.arange(40))
+    forest = grow(table, [0], range(1, 20), max_features=1)
+    np.testing.assert_allclose(forest.predict(table)[:, 0], table[:, 0], rtol=0, atol=1e-12)
+
+
+def test_a_second_target_without_news_changes_no_split():
+    table = np.random.default_rng(6).normal(size=(60, 4))
+    table[:, 1], table[:, 2] = 5.0, table[:, 0]
+    alone, with_constant, twice = (grow(table, columns, [3]) for columns in ([0], [0, 1], [0, 2]))
+    np.testing.assert_array_equal(alone.threshold, with_constant.threshold)
+    np.testing.assert_allclose(with_constant.predict(table), alone.predict(table) * [1, 0] + [0, 5], rtol=0, atol=1e-12)
+    np.testing.assert_allclose(twice.predict(table), np.repeat(alone.predict(table), 2, axis=1), rtol=0, atol=1e-12)
+
+
+def test_only_the_given_rows_are_learned_from():
+    table = np.random.default_rng(7).normal(size=(60, 3))
+    rows = np.arange(0, 60, 3)
+    spoiled = np.where(np.isin(np.arange(60), rows)[:, None], table, np.nan)
+    np.testing.assert_array_equal(grow(spoiled, [0], [1, 2], rows).value, grow(table, [0], [1, 2], rows).value)
+
+
+def test_of_many_rows_each_tree_sees_other_ones():
+    table = np.random.default_rng(8).normal(size=(300, 2))
+    forest = grow(table, [0], [1], n_trees=40, max_rows=30)
+    by_tree = np.split(np.arange(len(forest.left)), forest.roots[1:])
+    seen = [set(forest.value[nodes[forest.left[nodes] == -1], 0].tolist()) for nodes in by_tree]
+    assert all(len(values) == 30 and values <= set(table[:, 0].tolist()) for values in seen)
+    assert len(set.union(*seen)) > 270  # chance leaves out 1.5 % of 300
+    assert seen[0] != seen[1]
+
+
+@pytest.mark.parametrize("max_rows", [60, 61])
+def test_a_limit_that_is_not_reached_changes_nothing(max_rows):
+    table = np.random.default_rng(9).normal(size=(60, 3))
+    np.testing.assert_array_equal(grow(table, [0], [1, 2], max_rows=max_rows).value, grow(table, [0], [1, 2]).value)
+
+
+def test_same_generator_same_forest_and_another_another():
+    table = np.random.default_rng(10).normal(size=(60, 3))
+    first, again, other = (grow(table, [0], [1, 2], max_rows=40, seed=seed) for seed in (1, 1, 2))
+    for field in ("roots", "left", "right", "feature", "threshold", "value"):
+        np.testing.assert_array_equal(getattr(first, field), getattr(again, field))
+    assert first.threshold[0] != other.threshold[0]
+
+
+@pytest.mark.parametrize(("max_features", "min_samples_leaf"), [(7, 1), (3, 3)])
+def test_predictions_are_as_good_as_those_of_scikit_learn(max_features, min_samples_leaf):
+    ours, theirs = [], []
+    for seed in range(6):
+        train, test = friedman(250, seed), friedman(500, 1000 + seed)
+        forest = grow(train, [7], range(7), n_trees=60, max_features=max_features, min_samples_leaf=min_samples_leaf, seed=seed)
+        rival = ExtraTreesRegressor(60, max_features=max_features, min_samples_leaf=min_samples_leaf, random_state=seed)
+        rival.fit(train[:, :7], train[:, 7])
+        ours.append(((forest.predict(test)[:, 0] - test[:, 7]) ** 2).mean())
+        theirs.append(((rival.predict(test[:, :7]) - test[:, 7]) ** 2).mean())
+    assert np.mean(ours) == pytest.approx(np.mean(theirs), rel=0.05)
+    assert np.mean(ours) < 0.4 * np.var(friedman(5000, 5)[:, 7])
