@@ -17,7 +17,8 @@ from ..table import Standardiser
 from ._experts import MEAN, Answer, Question, ask, refines
 from ._weights import learn_weights
 
-_SHARE_HIDDEN = 0.15  # of the observed values in one split: more would make another table of it
+_SHARE_HIDDEN = 0.15  # of a column's observed values in one split: more would make another table of it
+_SHARE_OF_COMPLETE = 0.03  # of a column's without holes: those that help to fill the others mostly stay
 _ENOUGH_HIDDEN = 1500
 _SPLITS = 3, 8  # fewest and most
 _MOST_ROWS = 4000  # that are tried on; weights need no more
@@ -100,7 +101,8 @@ def try_experts(
     rows = sample_rows(missing, _MOST_ROWS, rng)
     values, missing = values[rows], missing[rows]
     n_splits = n_splits or _enough_splits(missing)
-    hidden = [hide_cells(missing, _SHARE_HIDDEN, rng, columns.group) for _ in range(n_splits)]
+    share = np.where(missing.any(axis=0), _SHARE_HIDDEN, _SHARE_OF_COMPLETE if missing.any() else _SHARE_HIDDEN)
+    hidden = [hide_cells(missing, share, rng, columns.group) for _ in range(n_splits)]
     holes = [missing | each for each in hidden]
     first = [name for name, expert in experts.items() if not refines(expert)]
     second = [name for name, expert in experts.items() if refines(expert)]

@@ -7,9 +7,12 @@ from numpy.typing import NDArray
 
 
 def hide_cells(
-    missing: NDArray[np.bool_], fraction: float, rng: np.random.Generator, groups: NDArray[np.int64] | None = None
+    missing: NDArray[np.bool_],
+    fraction: float | NDArray[np.float64],
+    rng: np.random.Generator,
+    groups: NDArray[np.int64] | None = None,
 ) -> NDArray[np.bool_]:
-    """Choose ``fraction`` of the observed entries at random; every column keeps at least two of its values.
+    """Choose a ``fraction`` of each column's observed entries at random; every column keeps at least two of its values.
 
     Columns of one group are missing together, and hidden together.
 
@@ -18,12 +21,13 @@ def hide_cells(
     20
     """
     hidden = np.zeros(missing.shape, dtype=bool)
+    share = np.broadcast_to(fraction, missing.shape[1])
     for k in range(missing.shape[1]):
         if groups is not None and k and groups[k] == groups[k - 1]:
             hidden[:, k] = hidden[:, k - 1]
             continue
         observed = np.flatnonzero(~missing[:, k])
-        count = min(round(fraction * len(observed)), max(len(observed) - 2, 0))
+        count = min(round(float(share[k]) * len(observed)), max(len(observed) - 2, 0))
         hidden[rng.choice(observed, size=count, replace=False), k] = True
     return hidden
 
