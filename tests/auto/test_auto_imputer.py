@@ -343,10 +343,10 @@ def test_error_bars_of_dates_are_seconds_and_those_of_categories_the_chance_to_b
     filled = imputer.fit_transform(incomplete)
     std = imputer.imputation_std_
     assert std[:81, 1].mean() == pytest.approx(2 * day, rel=0.4)
-    assert 2 * day < imputer.scores_["at"]["stack"]["rmse"] < 6 * day  # in the trial, "x" may be hidden too
+    assert 2 * day < imputer.scores_["at"]["stack"]["rmse"] < 4 * day  # in the trial, "x" may be hidden too
     assert not std[81:, 1].any()
     wrong = imputer.scores_["side"]["stack"]["wrong"]
-    assert (std[200:281, 2] == wrong).all()
+    np.testing.assert_allclose(std[200:281, 2], wrong, atol=0.02)  # but never 0 or 1
     assert wrong == pytest.approx((filled["side"] != complete["side"])[200:281].mean(), abs=0.1)
 
 
