@@ -23,7 +23,7 @@ def learn_weights(errors: NDArray[np.float64], group: NDArray[np.int64], n_group
     the average column count beside a column's own, errors being measured against those of its best expert.
 
     >>> errors = np.array([[1.0, 0.1], [-1.0, 0.1], [1.0, -0.1], [-1.0, -0.1]])
-    >>> learn_weights(errors, np.zeros(4, dtype=int), 1).tolist()
+    >>> learn_weights(errors, np.zeros(4, dtype=int), 1).round(1).tolist()
     [[0.0, 1.0]]
     """
     n_experts = errors.shape[1]

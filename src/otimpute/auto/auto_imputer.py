@@ -106,7 +106,7 @@ class AutoImputer(BaseImputer):
     >>> bool(abs(filled[0, 1] - 0.25) < 0.05 and std[0, 0] == 0 < std[0, 1])
     True
     >>> print(imputer.verdict_.splitlines()[0])  # doctest: +ELLIPSIS
-    On 72 observed values that were hidden for a trial, the imputed ones were off by 0.0... than column means (0...).
+    On 192 observed values that were hidden for a trial, the imputed ones were off by 0.0... column means (0...).
     """
 
     _stored: ClassVar[Mapping[str, Kind]] = {

@@ -89,7 +89,7 @@ def list_suites() -> list[str]:
     """Names of the suites that come with otimpute.
 
     >>> list_suites()
-    ['oos', 'paper', 'runtime', 'smoke']
+    ['auto', 'oos', 'paper', 'runtime', 'smoke']
     """
     return sorted(Path(each.name).stem for each in resources.files(__package__).joinpath("suites").iterdir())
 
