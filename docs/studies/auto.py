@@ -57,12 +57,13 @@ def collect(dataset: str, mechanism: str, seed: int, data: str | None, out: Path
     imputer._kept = imputer._with_holes_before = np.ones(X.shape[1], dtype=bool)
     imputer._groups, imputer._scaled = imputer._encoding.groups, imputer._encoding.scaled
     columns = Columns.of(table.values, missing, imputer._groups, imputer._scaled)
+    values = columns.pull_in(table.values, missing)
     experts = read_experts(ASKED)
     trial = try_experts(
-        experts, imputer, table.values, missing, columns, n_splits=N_SPLITS, seed=seed, n_threads=1
+        experts, imputer, values, missing, columns, n_splits=N_SPLITS, seed=seed, n_threads=1
     )  # fmt: skip
     everyone = np.full((columns.n_groups, len(trial.names)), 1.0)
-    _, final, _ = fit_panel(experts, imputer, table.values, missing, columns, trial, everyone, seed=seed, n_threads=1)
+    _, final, _ = fit_panel(experts, imputer, values, missing, columns, trial, everyone, seed=seed, n_threads=1)
     column = np.nonzero(missing)[1]
     np.savez_compressed(
         path, names=np.array(trial.names), guesses=trial.guesses, truth=trial.truth, column=trial.column, split=trial.split,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import Any
 
@@ -387,7 +388,39 @@ def test_columns_without_a_value_have_neither_weights_nor_scores():
     assert list(imputer.weights_) == list(imputer.scores_) == [0, 2, 3]
     assert imputer.imputation_std_.shape == X.shape
     assert (imputer.imputation_std_[:, 2] > 0).any()
-    assert not imputer.imputation_std_[:, 1].any()
+    assert np.isnan(imputer.imputation_std_[:, 1]).all()  # unknown, which is not the same as certain
+
+
+def test_one_wrong_number_does_not_decide_whom_to_trust():
+    complete, incomplete = related(n=200, seed=3)
+    missing = np.isnan(incomplete)
+    incomplete[0, 0], missing[0] = 9999.0, False
+    imputed = AutoImputer(["gaussian", "transport"], n_splits=3, random_state=0).fit_transform(incomplete)
+    column = missing[:, 0]
+    assert np.abs(imputed - complete)[column, 0].mean() < 0.7 * np.abs(complete[column, 0] - complete[:, 0].mean()).mean()
+
+
+def test_a_category_counts_once_however_many_labels_there_are():
+    rng = np.random.default_rng(0)
+    label = np.array([f"L{k}" for k in range(20)])[rng.integers(0, 20, 200)]
+    frame = pd.DataFrame({"label": pd.Series(label).mask(rng.random(200) < 0.2), "x": rng.normal(size=200)})
+    frame.loc[:20, "x"] = np.nan
+    verdict = quick().fit(frame).verdict_
+    assert re.search(r"^On 54 observed numbers", verdict), verdict  # twice 15 % of 179, and not of 200 × 20
+    assert re.search(r"^Of hidden categories, (9\d|100)% were imputed wrongly", verdict, re.MULTILINE), verdict
+
+
+def test_holes_that_nobody_could_learn_to_fill_are_not_said_to_be_none():
+    frame = pd.DataFrame({"only": [None] + ["a"] * 11, "x": np.arange(12.0)})
+    verdict = quick().fit(frame).verdict_
+    assert "Nothing was missing" not in verdict
+    assert "No column with holes could be learned from" in verdict
+
+
+def test_draws_are_not_called_means():
+    X = np.random.default_rng(0).normal(size=(60, 2))
+    X[:15, 0] = np.nan
+    assert "draws around it were filled in" in quick(target="distribution").fit(X).verdict_
 
 
 # --- Files ------------------------------------------------------------------------------------------------------------

@@ -34,7 +34,7 @@ def best_weights(errors: np.ndarray) -> np.ndarray:
 
 
 def one_column(errors: np.ndarray) -> np.ndarray:
-    return learn_weights(errors, np.zeros(len(errors), dtype=int), 1)[0]
+    return learn_weights(errors, np.zeros(len(errors), dtype=int), np.ones(1, dtype=int))[0]
 
 
 @settings(deadline=None, max_examples=60)
@@ -45,7 +45,7 @@ def test_weights_are_not_negative_and_sum_to_one(data):
     sizes = st.one_of(st.floats(-5, 5), st.sampled_from([0.0, 1e-12, 1e12, -1e12]))
     errors = data.draw(hnp.arrays(float, (n, n_experts), elements=sizes))
     group = data.draw(hnp.arrays(np.int64, n, elements=st.integers(0, n_groups - 1)))
-    weights = learn_weights(errors, group, n_groups)
+    weights = learn_weights(errors, group, np.ones(n_groups, dtype=int))
     assert weights.shape == (n_groups, n_experts)
     assert (weights >= 0).all()
     np.testing.assert_allclose(weights.sum(axis=1), 1, rtol=1e-12)
@@ -97,7 +97,7 @@ def test_columns_borrow_from_the_others_as_far_as_they_say_little_themselves():
     sizes, preferred = [4000, 4000, 3, 5000, 0], [0, 0, 1, 1, 0]
     group = np.repeat(np.arange(5), sizes)
     spread = np.where(np.arange(2) == np.repeat(preferred, sizes)[:, None], 1.0, 3.0)
-    weights = learn_weights(rng.normal(size=(len(group), 2)) * spread, group, 5)
+    weights = learn_weights(rng.normal(size=(len(group), 2)) * spread, group, np.ones(5, dtype=int))
     own = 0.9  # by inverse variance
     np.testing.assert_allclose(weights[[0, 1], 0], own, rtol=0, atol=0.02)
     assert weights[3, 1] == pytest.approx(own, abs=0.02)
@@ -112,13 +112,20 @@ def test_columns_count_alike_whatever_their_errors_are():
     errors = rng.normal(size=(2000, 2)) * [1.0, 2.0]
     group = np.repeat([0, 1], 1000)
     scaled = np.where(group[:, None] == 1, 1e6 * errors, errors)
-    np.testing.assert_allclose(learn_weights(scaled, group, 2), learn_weights(errors, group, 2), rtol=0, atol=1e-6)
+    np.testing.assert_allclose(
+        learn_weights(scaled, group, np.ones(2, dtype=int)),
+        learn_weights(errors, group, np.ones(2, dtype=int)),
+        rtol=0,
+        atol=1e-6,
+    )
 
 
 def test_no_evidence_gives_equal_weights():
-    np.testing.assert_array_equal(learn_weights(np.empty((0, 4)), np.empty(0, dtype=int), 3), np.full((3, 4), 0.25))
+    np.testing.assert_array_equal(
+        learn_weights(np.empty((0, 4)), np.empty(0, dtype=int), np.ones(3, dtype=int)), np.full((3, 4), 0.25)
+    )
 
 
 def test_experts_without_any_error_share_the_weight():
-    weights = learn_weights(np.zeros((10, 2)), np.zeros(10, dtype=int), 1)
+    weights = learn_weights(np.zeros((10, 2)), np.zeros(10, dtype=int), np.ones(1, dtype=int))
     np.testing.assert_allclose(weights, [[0.5, 0.5]])

@@ -38,17 +38,18 @@ MIXTURE = "mixture"
 OUT_OF_TIME = "there was no time for it"
 
 EXPERTS: Mapping[str, Callable[[], BaseImputer]] = {
+    # In the order in which they are asked: cheap ones first.
     MEAN: MeanImputer,
     "gaussian": GaussianEMImputer,
-    MIXTURE: GaussianMixtureImputer,
-    "transport": SinkhornImputer,
-    "trees": ExtraTreesImputer,
-    "kernel": KernelRidgeImputer,
     "neighbours": KNNImputer,
-    "forest": MissForestImputer,
+    "transport": SinkhornImputer,
+    MIXTURE: GaussianMixtureImputer,
     "chain": ICEImputer,
+    "forest": MissForestImputer,
+    "kernel": KernelRidgeImputer,
+    "trees": ExtraTreesImputer,
 }
-DEFAULT = (MEAN, "gaussian", MIXTURE, "transport", "trees", "kernel")
+DEFAULT = (MEAN, "gaussian", "transport", MIXTURE, "kernel", "trees")
 CLASSES = (
     ExtraTreesImputer, GaussianEMImputer, GaussianMixtureImputer, ICEImputer, KNNImputer, KernelRidgeImputer, MeanImputer,
     MetaSinkhornImputer, MissForestImputer, RoundRobinImputer, SinkhornImputer, SoftImputer,
@@ -99,7 +100,8 @@ def read_experts(experts: Any) -> dict[str, BaseImputer]:
             raise TypeError(f"an expert must be one of {', '.join(EXPERTS)}, or one of otimpute's imputers, got {each!r}")
     for each in found.values():
         each._check_parameters()
-    return found
+    order = list(EXPERTS)
+    return dict(sorted(found.items(), key=lambda item: order.index(item[0]) if item[0] in order else len(order)))
 
 
 @dataclass(frozen=True)

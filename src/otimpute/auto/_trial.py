@@ -19,11 +19,12 @@ from ._weights import learn_weights
 
 _SHARE_HIDDEN = 0.15  # of a column's observed values in one split: more would make another table of it
 _SHARE_OF_COMPLETE = 0.03  # of a column's without holes: those that help to fill the others mostly stay
-_ENOUGH_HIDDEN = 1500
+_ENOUGH_HIDDEN = 1500  # values over all splits
 _SPLITS = 3, 8  # fewest and most
 _MOST_ROWS = 4000  # that are tried on; weights need no more
 _FEWEST_VALUES = 100  # of a column, among rows that stand for all, if there are so many
 _WITH_REFINING = 3.0  # times what a split takes without those who refine, roughly
+_FARTHEST = 10.0  # spreads from the mean, both without the outermost values, that an observed value may seem to lie
 _BEYOND = 1.0  # standard deviations that a guess may lie outside of what was observed
 
 Cells = NDArray[np.float64]
@@ -44,10 +45,30 @@ class Columns:
         cls, values: NDArray[np.floating], missing: NDArray[np.bool_], groups: NDArray[np.int64], scaled: NDArray[np.bool_]
     ) -> Columns:
         """Learned from the observed values."""
-        scaler = Standardiser.fit(values, missing, robust=False, scaled=scaled)
-        z = np.where(missing, np.nan, scaler.apply(np.where(missing, 0, values)))
+        scaler = Standardiser.fit(values, missing, scaled=scaled)
+        z = np.where(missing, np.nan, scaler.apply(np.where(missing, 0, values))).clip(-_FARTHEST, _FARTHEST)
         low, high = np.nanmin(z, axis=0), np.nanmax(z, axis=0)
         return cls(scaler, np.unique(groups, return_inverse=True)[1], low, high)
+
+    def pull_in(self, values: NDArray[np.floating], missing: NDArray[np.bool_]) -> NDArray[np.float64]:
+        """A copy with observed values that are absurdly far away brought nearer.
+
+        One mistyped number must not decide what the mean is, nor whom to trust.
+        """
+        pulled = np.array(values, dtype=np.float64)
+        z = self.scaler.apply(np.where(missing, 0, values))
+        far = (np.abs(z) > _FARTHEST) & ~missing
+        pulled[far] = self.scaler.restore(np.sign(z[far]) * _FARTHEST, np.nonzero(far)[1])
+        return pulled
+
+    @property
+    def width(self) -> NDArray[np.int64]:
+        """How many coordinates each column of the table has."""
+        return np.bincount(self.group)
+
+    def is_first(self, column: NDArray[np.int64]) -> NDArray[np.bool_]:
+        """Which of some coordinates are the first of their column: values are counted by these."""
+        return np.asarray(np.r_[True, np.diff(self.group) > 0][column])
 
     @property
     def n_groups(self) -> int:
@@ -100,8 +121,9 @@ def try_experts(
     rng = generator(seed, "hidden")
     rows = sample_rows(missing, _MOST_ROWS, rng)
     values, missing = values[rows], missing[rows]
-    n_splits = n_splits or _enough_splits(missing)
     share = np.where(missing.any(axis=0), _SHARE_HIDDEN, _SHARE_OF_COMPLETE if missing.any() else _SHARE_HIDDEN)
+    values_at_once = float(((~missing).sum(axis=0) * share)[columns.is_first(np.arange(missing.shape[1]))].sum())
+    n_splits = n_splits or int(np.clip(np.ceil(_ENOUGH_HIDDEN / max(values_at_once, 1.0)), *_SPLITS))
     hidden = [hide_cells(missing, share, rng, columns.group) for _ in range(n_splits)]
     holes = [missing | each for each in hidden]
     first = [name for name, expert in experts.items() if not refines(expert)]
@@ -136,7 +158,7 @@ def try_experts(
     column = np.concatenate([np.nonzero(each)[1] for each in hidden])
     split = np.repeat(np.arange(len(hidden)), [int(each.sum()) for each in hidden])
     at_hidden = [guess[each[hole]] for guess, each, hole in zip(guesses, hidden, holes, strict=True)]
-    first_weights = learn_weights(np.concatenate(at_hidden) - truth[:, None], columns.group[column], columns.n_groups)
+    first_weights = learn_weights(np.concatenate(at_hidden) - truth[:, None], columns.group[column], columns.width)
     starts = [
         columns.with_guess(values, hole, (guess * first_weights[columns.group[np.nonzero(hole)[1]]]).sum(axis=1))
         for guess, hole in zip(guesses, holes, strict=True)
@@ -178,23 +200,17 @@ def sample_rows(missing: NDArray[np.bool_], most: int, rng: np.random.Generator)
     return np.flatnonzero(chosen)
 
 
-def _enough_splits(missing: NDArray[np.bool_]) -> int:
-    """More for small tables, where a split hides few values."""
-    hidden_at_once = max(_SHARE_HIDDEN * float((~missing).sum()), 1.0)
-    return int(np.clip(np.ceil(_ENOUGH_HIDDEN / hidden_at_once), *_SPLITS))
-
-
 def column_weights(trial: Trial, columns: Columns) -> tuple[Cells, Cells, NDArray[np.bool_]]:
     """Weights ``[n_groups, E]``, guesses for hidden cells by weights from other splits, and columns where the mean is best."""
     group = columns.group[trial.column]
     errors = trial.guesses - trial.truth[:, None]
-    weights = learn_weights(errors, group, columns.n_groups)
+    weights = learn_weights(errors, group, columns.width)
     crossed = np.empty(len(trial.truth))
-    # With one split, halves of the cells stand in for other splits.
-    fold = trial.split if trial.split.max(initial=0) else np.arange(len(trial.truth)) % 2
+    # With one split, halves of the values stand in for other splits.
+    fold = trial.split if trial.split.max(initial=0) else np.cumsum(columns.is_first(trial.column)) % 2
     for each in np.unique(fold):
         mine = fold == each
-        from_others = learn_weights(errors[~mine], group[~mine], columns.n_groups)
+        from_others = learn_weights(errors[~mine], group[~mine], columns.width)
         crossed[mine] = (trial.guesses[mine] * from_others[group[mine]]).sum(axis=1)
     mean = trial.names.index(MEAN)
     no_better = np.zeros(columns.n_groups, dtype=bool)

@@ -15,26 +15,27 @@ _LEAST = 0.01  # smaller weights are dropped
 _SMALLEST_SCALE = 1e-6
 
 
-def learn_weights(errors: NDArray[np.float64], group: NDArray[np.int64], n_groups: int) -> NDArray[np.float64]:
-    """Non-negative weights ``[n_groups, E]`` that sum to one, from the ``errors [N, E]`` of E experts on hidden cells.
+def learn_weights(errors: NDArray[np.float64], group: NDArray[np.int64], width: NDArray[np.int64]) -> NDArray[np.float64]:
+    """Non-negative weights ``[G, E]`` that sum to one, from the ``errors [N, E]`` of E experts on hidden cells.
 
-    ``group`` says which column a cell is of. Weights minimise Huber's loss of the combined error, which an expert that
-    explodes in a few cells cannot hide from and cannot dominate either. Columns borrow from each other: `_BORROWED` cells of
-    the average column count beside a column's own, errors being measured against those of its best expert.
+    ``group`` says which column a cell is of, ``width [G]`` how many cells a value of the column has. Weights minimise
+    Huber's loss of the combined error, which an expert that explodes in a few cells cannot hide from and cannot dominate
+    either. Columns borrow from each other: `_BORROWED` cells of the average column count beside a column's own, errors being
+    measured against those of its best expert.
 
     >>> errors = np.array([[1.0, 0.1], [-1.0, 0.1], [1.0, -0.1], [-1.0, -0.1]])
-    >>> learn_weights(errors, np.zeros(4, dtype=int), 1).round(1).tolist()
+    >>> learn_weights(errors, np.zeros(4, dtype=int), np.array([1])).round(1).tolist()
     [[0.0, 1.0]]
     """
     n_experts = errors.shape[1]
     even = np.full(n_experts, 1 / n_experts)
     if len(errors) == 0:
-        return np.tile(even, (n_groups, 1))
-    cells = [np.flatnonzero(group == g) for g in range(n_groups)]
+        return np.tile(even, (len(width), 1))
+    cells = [np.flatnonzero(group == g) for g in range(len(width))]
     relative = np.array(errors)
-    for mine in cells:
+    for mine, n_coordinates in zip(cells, width, strict=True):
         if len(mine):
-            best = np.sqrt((errors[mine] ** 2).mean(axis=0).min())
+            best = np.sqrt((errors[mine] ** 2).mean(axis=0).min() * n_coordinates)  # a value counts once, however wide
             relative[mine] /= max(best, _SMALLEST_SCALE)
     nothing = np.zeros((n_experts, n_experts))
     overall = _minimise(relative, even, nothing)

@@ -23,7 +23,7 @@ from ..table import Table, seconds_of
 from ._error_bars import ErrorBars
 from ._experts import MIXTURE, OUT_OF_TIME, Asked, read_experts
 from ._panel import Panel, combine, disagreement, fit_panel
-from ._report import STACK, score_columns, verdict
+from ._report import STACK, Findings, score_columns, verdict
 from ._trial import Cells, Columns, Trial, column_weights, sample_rows, try_experts
 
 _MOST_ROWS = 50_000  # that experts are fitted on; further rows are new ones to them
@@ -59,7 +59,7 @@ class AutoImputer(BaseImputer):
         How many times values are hidden, 15 % of the observed ones each time (3 % in columns without holes); None is 3, and up
         to 8 for small tables.
     max_seconds : float or None, default=None
-        Experts for which there is no time are left out, the most expensive ones first.
+        Fewer trials are made, and experts for which there is no time are left out; cheap ones are asked first.
     n_jobs : int or None, default=None
         Experts fitted at the same time; -1 uses all cores. The result does not depend on it.
     random_state : int, Generator, RandomState or None, default=None
@@ -82,7 +82,8 @@ class AutoImputer(BaseImputer):
     imputation_std_ : array [n_rows, n_columns]
         Error bars of the table that was fitted; not stored by ``save``. Calibrated on hidden values: 90 % of true values are
         within ± 1.645 of these, as far as hidden ones are like missing ones. In the column's units (dates: seconds); for a
-        category the chance that it is wrong; 0 where a value was observed.
+        category the chance that it is wrong; 0 where a value was observed, NaN where nothing is known: in columns with one
+        value or none, and categories too few to try.
 
     Notes
     -----
@@ -106,7 +107,7 @@ class AutoImputer(BaseImputer):
     >>> bool(abs(filled[0, 1] - 0.25) < 0.05 and std[0, 0] == 0 < std[0, 1])
     True
     >>> print(imputer.verdict_.splitlines()[0])  # doctest: +ELLIPSIS
-    On 192 observed values that were hidden for a trial, the imputed ones were off by 0.0... column means (0...).
+    On 192 observed numbers that were hidden for a trial, the imputed ones were off by 0.0... column means (0...).
     """
 
     _stored: ClassVar[Mapping[str, Kind]] = {
@@ -194,6 +195,7 @@ class AutoImputer(BaseImputer):
         if self.target == "distribution":
             experts.setdefault(MIXTURE, GaussianMixtureImputer())  # draws are made with it
         columns = Columns.of(values, missing, self._groups, self._scaled)
+        values = columns.pull_in(values, missing)
         with single_blas_thread(), progress_bar("Asking experts", self.verbose) as bar:
 
             def progress(n_asked: int, n_to_ask: int) -> None:
@@ -251,7 +253,7 @@ class AutoImputer(BaseImputer):
         parts = [(np.empty(0), np.empty(0))]
         for begin in range(0, len(values), _CHUNK):
             chunk = slice(begin, begin + _CHUNK)
-            rows, holes = values[chunk], missing[chunk]
+            rows, holes = self._columns.pull_in(values[chunk], missing[chunk]), missing[chunk]
             own = keys_by_content(rows, holes, self._seed) if keys is None else keys[chunk]
             with single_blas_thread():
                 guesses = self._panel.guess(rows, holes, self._columns)
@@ -275,7 +277,8 @@ class AutoImputer(BaseImputer):
     def _draw(self, values: NDArray[np.floating], missing: NDArray[np.bool_], keys: NDArray[np.uint64]) -> Cells:
         """How far from expected the missing entries may turn out to be, at random, as the mixture has it."""
         mixture = self._panel.experts[self._panel.names.index(MIXTURE)]
-        return np.asarray(mixture.draw_residuals(values, missing, keys))
+        unit = self._columns.scaler.unit[np.nonzero(missing)[1]]
+        return np.asarray(mixture.draw_residuals(values, missing, keys) / np.where(unit > 0, unit, np.inf))
 
     def _scale_draws(
         self,
@@ -313,28 +316,38 @@ class AutoImputer(BaseImputer):
         errors, apart = crossed - trial.truth, disagreement(trial.guesses, weights[group])
         self._error_bars = ErrorBars.fit(errors, apart, group, columns.n_groups)
         names = list(self._encoding.names or range(self.n_features_in_))
-        present = [names[place] for place in dict.fromkeys(self._groups.tolist())]
+        places = list(dict.fromkeys(self._groups.tolist()))
+        present = [names[place] for place in places]
         self.weights_ = {
             name: dict(zip(self._panel.names, row.tolist(), strict=True))
             for name, row in zip(present, self._panel.weights, strict=True)
         }
         self.scores_ = score_columns(trial, crossed, columns, self._encoding, self._groups, names)
         self._chance_wrong = np.full(self.n_features_in_, np.nan)
-        for g, place in enumerate(dict.fromkeys(self._groups.tolist())):
+        for g, place in enumerate(places):
             wrong = self.scores_.get(names[place], {}).get(STACK, {}).get("wrong")
             if wrong is not None:  # never quite 0 or 1: it is a share of so many
                 n_hidden = np.count_nonzero(group == g) / np.count_nonzero(columns.group == g)
                 self._chance_wrong[place] = (wrong * n_hidden + 1) / (n_hidden + 2)
         with_holes = np.zeros(columns.n_groups, dtype=bool)
         np.logical_or.at(with_holes, columns.group, missing.any(axis=0))
-        first_of_group = np.r_[True, np.diff(columns.group) > 0] if len(columns.group) else np.zeros(0, dtype=bool)
-        n_holes = int(missing[:, first_of_group].sum())
-        self.verdict_ = verdict(trial, crossed, weights, no_better, with_holes, n_holes, columns, present, left_out)
+        is_category = np.array(
+            [self._encoding.codes[place].is_scaled for place in dict.fromkeys(self._groups.tolist())], dtype=bool
+        )
+        found = Findings(
+            trial, crossed, no_better, with_holes, is_category, present, self._panel.names, self._panel.weights, left_out,
+            draws=self.target == "distribution",
+        )  # fmt: skip
+        any_hole = bool(self._with_holes_before.any())
+        self.verdict_ = verdict(found, columns, self.scores_) if any_hole else "Nothing was missing."
 
     def _error_bars_of(self, table: Table, spread: Cells) -> NDArray[np.float64]:
         """The table's error bars ``[n_rows, n_columns]`` from those of its imputed coordinates."""
         by_coordinate = np.zeros(table.missing.shape)
         by_coordinate[table.missing] = self._with_empty_columns(table, spread)
+        knows = ~self._empty
+        knows[knows] = self._columns.scaler.spread > 0
+        by_coordinate[:, ~knows] = np.nan  # nothing is known about how its values vary
         bars = np.zeros(table.holes.shape)
         place = 0
         for k, code in enumerate(self._encoding.codes):

@@ -126,7 +126,7 @@ class GaussianMixtureImputer(StandardisedImputer):
     def draw_residuals(
         self, values: NDArray[np.floating], missing: NDArray[np.bool_], keys: NDArray[np.uint64]
     ) -> NDArray[np.float64]:
-        """How far draws of the missing entries lie from their expectation, row by row, in standard deviations.
+        """How far draws of the missing entries lie from their expectation, row by row, in the columns' units.
 
         A row's draw follows from its key and its observed values, whatever rows it comes with; each row uses one mixture.
         """
@@ -138,4 +138,4 @@ class GaussianMixtureImputer(StandardisedImputer):
                 mine = np.flatnonzero(chosen == place)
                 chance, noise = uniform(keys[mine], 1), normal(keys[mine], holes.shape[1], first=2)
                 residuals[np.ix_(mine, self._varying)] = mixture.draw_residuals(rows[mine], holes[mine], chance, noise)
-        return residuals[missing]
+        return (residuals * self._scaler.unit)[missing]

@@ -15,6 +15,8 @@ from .._stored import Array, IfThere, Kind, ListOf, Record, stored
 from ._refining import RefiningImputer
 from ._standardised import Holes, Rows
 
+_CHUNK = 4096  # rows predicted at a time: their kernel with all known rows is held in memory
+
 
 @stored(columns=Array("K", index_of="varying"), weights="R K", centre="K", low="K", high="K")
 @dataclass(frozen=True)
@@ -150,10 +152,12 @@ class KernelRidgeImputer(RefiningImputer):
         """Rows with every hole predicted from the other columns."""
         following = rows.copy()
         for each in previous.regressions:
-            where = holes[:, each.columns[0]]
             used = np.flatnonzero(each.weights.any(axis=1))
-            predicted = each.centre + self._kernel(rows[where], previous.rows[used], each.columns) @ each.weights[used]
-            following[np.ix_(where, each.columns)] = np.clip(predicted, each.low, each.high)
+            where = np.flatnonzero(holes[:, each.columns[0]])
+            for begin in range(0, len(where), _CHUNK):
+                some = where[begin : begin + _CHUNK]
+                predicted = each.centre + self._kernel(rows[some], previous.rows[used], each.columns) @ each.weights[used]
+                following[np.ix_(some, each.columns)] = np.clip(predicted, each.low, each.high)
         return following
 
     def _kernel(self, rows: Rows, others: Rows, columns: NDArray[np.int64]) -> NDArray[np.float64]:
