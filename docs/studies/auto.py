@@ -2,7 +2,7 @@
 
     python docs/studies/auto.py choices --data FOLDER --out FOLDER [--sets NAME ...] [--seeds 100]
     python docs/studies/auto.py show --out FOLDER
-    python docs/studies/auto.py bars BENCH
+    python docs/studies/auto.py bars BENCH [--figure docs/results/auto.svg]
     python docs/studies/auto.py coverage --data FOLDER [--sets NAME ...] [--seeds 100 101 102]
 
 choices   lets all experts fill hidden and missing values of each set and keeps their guesses: `show` then combines them in
@@ -34,6 +34,8 @@ from otimpute.registry import make_mechanism
 
 PEERS = ("knn", "ice", "gaussian_em", "missforest", "sinkhorn_paper")
 SINGLE = ("gaussian_mixture", "extra_trees", "kernel_ridge", "sinkhorn")
+OURS = ("auto", "auto_distribution")
+SCORES = ("rmse", "mae", "energy_distance")
 SETTINGS = ("mcar", "logistic_mar", "logistic_mnar")
 ASKED = ["gaussian", "mixture", "transport", "neighbours", "trees", "kernel"]
 N_SPLITS = 6
@@ -154,50 +156,102 @@ def show(out: Path) -> None:
     )
 
 
-def bars(bench: str) -> None:
+Ratios = dict[tuple[str, str], tuple[float, str]]  # by set and setting: over the best peer, and who that is
+
+
+def ratios_to_best_peer(bench: str) -> tuple[dict[tuple[str, str], Ratios], int]:
+    """By method and score; and the fewest seeds that all have."""
     scores: dict[tuple[str, str, str], dict[str, dict[int, float]]] = defaultdict(lambda: defaultdict(dict))
-    seconds: dict[str, list[float]] = defaultdict(list)
-    suite = load_suite("auto")
-    wanted = {task.key for task in suite.tasks()}
+    wanted = {task.key for task in load_suite("auto").tasks()}
     for record in Store(bench).read().records.values():
         task = record.task
         if record.status == "ok" and task.key in wanted:
-            seconds[task.method].append(record.seconds["fit"])
-            for score in ("rmse", "mae", "energy_distance"):
+            for score in SCORES:
                 scores[score, task.dataset, task.setting][task.method][task.seed] = record.scores["train"][score]
-    for method, judged in (
-        ("auto", ("rmse", "mae", "energy_distance")),
-        ("auto_distribution", ("energy_distance", "rmse", "mae")),
-        *((single, ("rmse", "mae", "energy_distance")) for single in SINGLE),
-    ):
-        for score in judged:
-            ratios = {}
-            for (name, dataset, setting), by_method in scores.items():
-                if name != score or method not in by_method:
-                    continue
+    ratios: dict[tuple[str, str], Ratios] = defaultdict(dict)
+    n_seeds = []
+    for (score, dataset, setting), by_method in scores.items():
+        for method in (*OURS, *SINGLE):
+            if method in by_method:
                 seeds = set(by_method[method]).intersection(*(by_method[peer] for peer in PEERS))
-                mean = {m: np.mean([by_method[m][seed] for seed in seeds]) for m in (*PEERS, method)}
+                mean = {m: float(np.mean([by_method[m][seed] for seed in seeds])) for m in (*PEERS, method)}
                 best = min(PEERS, key=lambda peer: mean[peer])
-                ratios[dataset, setting] = float(mean[method] / mean[best]), best, len(seeds)
-            if not ratios:
-                continue
-            values = {key: ratio for key, (ratio, _, _) in ratios.items()}
-            overall = np.exp(np.mean(np.log(list(values.values()))))
-            worst = max(values, key=lambda key: values[key])
-            seeds_used = sorted({n for _, _, n in ratios.values()})
-            print(
-                f"\n{method}, {score}: {overall:.3f} of the best peer (geometric mean of {len(values)} sets and settings, "
-                f"seeds {seeds_used}), worst {values[worst]:.3f} ({worst[0]}, {worst[1]}), "
-                f"better in {sum(v < 1 for v in values.values())}"
+                ratios[method, score][dataset, setting] = mean[method] / mean[best], best
+                n_seeds.append(len(seeds))
+    return ratios, min(n_seeds)
+
+
+def overall(ratios: Ratios, setting: str | None = None) -> float:
+    return float(np.exp(np.mean([np.log(ratio) for (_, s), (ratio, _) in ratios.items() if setting in (None, s)])))
+
+
+def bars(bench: str, figure: Path | None) -> None:
+    ratios, n_seeds = ratios_to_best_peer(bench)
+    print(f"at least {n_seeds} draws of holes\n\n| | " + " | ".join(SCORES) + " | worst RMSE |\n|---|---|---|---|---|")
+    for method in (*OURS, *SINGLE):
+        if (method, "rmse") in ratios:
+            worst = max(ratios[method, "rmse"].items(), key=lambda item: item[1][0])
+            cells = [f"{overall(ratios[method, score]):.3f}" for score in SCORES]
+            print(f"| {method} | " + " | ".join(cells) + f" | {worst[1][0]:.3f} ({worst[0][0]}, {worst[0][1]}) |")
+    for method, score in (("auto", "rmse"), ("auto", "mae"), ("auto_distribution", "energy_distance")):
+        mine = ratios[method, score]
+        settings = sorted({setting for _, setting in mine})
+        print(f"\n| {method}: {score} over the best peer's | " + " | ".join(settings) + " |\n|---|" + "---|" * len(settings))
+        for dataset in sorted({dataset for dataset, _ in mine}):
+            cells = [mine.get((dataset, setting)) for setting in settings]
+            print(f"| {dataset} | " + " | ".join(f"{c[0]:.3f} ({c[1]})" if c else "" for c in cells) + " |")
+        print("| **all** | " + " | ".join(f"**{overall(mine, setting):.3f}**" for setting in settings) + " |")
+    if figure is not None:
+        draw(ratios, figure)
+
+
+def draw(ratios: dict[tuple[str, str], Ratios], figure: Path) -> None:
+    import matplotlib as mpl
+
+    mpl.use("svg")
+    from matplotlib import pyplot as plt
+
+    panels = (
+        ("auto", "rmse", "RMSE"),
+        ("auto", "mae", "MAE"),
+        ("auto_distribution", "energy_distance", "energy distance of draws"),
+    )
+    sets = sorted(
+        {d for d, _ in ratios["auto", "rmse"]},
+        key=lambda d: -np.mean([r for (e, _), (r, _) in ratios["auto", "rmse"].items() if e == d]),
+    )
+    fig, axes = plt.subplots(1, 3, figsize=(11, 6), sharey=True, layout="constrained")
+    for ax, (method, score, label) in zip(axes, panels, strict=True):
+        for setting, marker, color in (
+            ("mcar-30", "o", "#2486bd"),
+            ("logistic_mar-30", "s", "#e0772d"),
+            ("logistic_mnar-30", "^", "#921331"),
+        ):
+            x = [ratios[method, score][d, setting][0] for d in sets]
+            ax.plot(
+                x,
+                range(len(sets)),
+                marker,
+                color=color,
+                markersize=5,
+                label=setting.replace("logistic_", "").upper().replace("-30", " 30 %"),
             )
-            if (method.startswith("auto") and score == judged[0]) or (method, score) == ("auto", "mae"):
-                settings = sorted({setting for _, setting in values})
-                print(f"\n| {score} over the best peer's | " + " | ".join(settings) + " |\n|---|" + "---|" * len(settings))
-                for dataset in sorted({dataset for dataset, _ in values}):
-                    cells = [ratios.get((dataset, setting)) for setting in settings]
-                    print(f"| {dataset} | " + " | ".join(f"{c[0]:.3f} ({c[1]})" if c else "" for c in cells) + " |")
-                means = [np.exp(np.mean([np.log(v) for (_, s), v in values.items() if s == one])) for one in settings]
-                print("| **all** | " + " | ".join(f"**{each:.3f}**" for each in means) + " |")
+        ax.axvline(1, color="#888888", linewidth=1)
+        ax.axvline(overall(ratios[method, score]), color="#000000", linewidth=1, linestyle="--")
+        ax.set_title(f"{label}: {overall(ratios[method, score]):.3f}", fontsize=10)
+        ax.grid(axis="x", color="#e5e5e5")
+        ax.set_xscale("log")
+        ax.xaxis.set_major_formatter(mpl.ticker.StrMethodFormatter("{x:g}"))
+        ax.xaxis.set_minor_formatter(mpl.ticker.StrMethodFormatter("{x:g}"))
+        ax.tick_params(axis="x", which="both", labelsize=7)
+    axes[0].set_yticks(range(len(sets)), [d.replace("_", " ") for d in sets], fontsize=8)
+    axes[0].legend(fontsize=8, loc="lower left")
+    fig.supxlabel(
+        "AutoImputer over the best of five peers on each set (left of the grey line: better); dashed: geometric mean",
+        fontsize=9,
+    )
+    figure.parent.mkdir(parents=True, exist_ok=True)
+    fig.savefig(figure, metadata={"Date": None})
 
 
 def coverage(sets: list[str], seeds: list[int], data: str | None) -> None:
@@ -225,6 +279,7 @@ if __name__ == "__main__":
     parser.add_argument("bench", nargs="?", help="folder of the benchmark's records")
     parser.add_argument("--data", help="folder of the UCI sets")
     parser.add_argument("--out", type=Path)
+    parser.add_argument("--figure", type=Path)
     parser.add_argument("--sets", nargs="+", default=list(load_suite("auto").datasets))
     parser.add_argument("--seeds", nargs="+", type=int, default=[100])
     given = parser.parse_args()
@@ -237,6 +292,6 @@ if __name__ == "__main__":
     elif given.part == "show":
         show(given.out)
     elif given.part == "bars":
-        bars(given.bench)
+        bars(given.bench, given.figure)
     else:
         coverage(given.sets, given.seeds, given.data)
