@@ -111,7 +111,7 @@ def _about_categories(scores: Sequence[Mapping[str, Mapping[str, float]]]) -> st
 
 
 def _compared(own: float, plain: float) -> str:
-    return "no better than" if own > _A_TIE * plain else f"{1 - own / plain:.0%} less than"
+    return "no better than" if own >= _A_TIE * plain else f"{1 - own / plain:.0%} less than"
 
 
 def _about_hopeless(names: Sequence[str], found: Findings) -> list[str]:
