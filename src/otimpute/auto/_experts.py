@@ -122,7 +122,6 @@ class Answer:
 
     expert: BaseImputer
     cells: NDArray[np.float64] | None
-    seconds: float
     failure: str = ""
 
 
@@ -136,7 +135,6 @@ def ask(questions: Sequence[Question], asker: BaseImputer, n_threads: int) -> di
 
 
 def _answer(question: Question, asker: BaseImputer) -> Answer:
-    begun = time.perf_counter()
     expert = clone(question.expert)
     expert._adopt(asker)
     if "random_state" in expert.get_params(deep=False):
@@ -146,17 +144,17 @@ def _answer(question: Question, asker: BaseImputer) -> Answer:
     elif math.isfinite(question.deadline) and "callbacks" in expert.get_params(deep=False):
         expert.set_params(callbacks=[lambda _: time.perf_counter() >= question.deadline])  # stops it, without a warning
     try:
-        if begun >= question.deadline:
+        if time.perf_counter() >= question.deadline:
             raise OutOfTime
         cells = expert._fit_cells(question.values, question.missing)
     except OutOfTime:
-        return Answer(expert, None, time.perf_counter() - begun, OUT_OF_TIME)
+        return Answer(expert, None, OUT_OF_TIME)
     except _FAILURES as error:
-        return Answer(expert, None, time.perf_counter() - begun, str(error))
+        return Answer(expert, None, str(error))
     if getattr(expert, "stop_reason_", "") == "interrupted":
         raise KeyboardInterrupt
     expert._is_fitted = True
-    return Answer(expert, cells, time.perf_counter() - begun)
+    return Answer(expert, cells)
 
 
 def refines(expert: BaseImputer) -> bool:

@@ -14,6 +14,7 @@ from ..estimator import BaseImputer, Fitted
 from ..exceptions import DivergedError
 from ._experts import CLASSES, MEAN, Question, ask, refines
 from ._trial import Cells, Columns, Trial
+from ._weights import combine
 
 
 @stored(experts=ListOf(Fitted(CLASSES)), first_weights="G F", weights="G E")
@@ -45,11 +46,6 @@ class Panel:
             filled = columns.with_guess(values, missing, start)
             guesses += [columns.standardise(each._impute_cells(filled, missing), column) for each in self.experts[n_first:]]
         return np.stack(guesses, axis=1)
-
-
-def combine(guesses: Cells, weights: Cells) -> Cells:
-    """The weighted mean of the guesses ``[N, E]`` for each cell."""
-    return np.asarray((guesses * weights).sum(axis=1))
 
 
 def disagreement(guesses: Cells, weights: Cells) -> Cells:

@@ -15,7 +15,7 @@ from .._stored import stored
 from ..estimator import BaseImputer, hide_cells
 from ..table import Standardiser
 from ._experts import MEAN, Answer, Question, ask, refines
-from ._weights import learn_weights
+from ._weights import combine, learn_weights
 
 _SHARE_HIDDEN = 0.15  # of a column's observed values in one split: more would make another table of it
 _SHARE_OF_COMPLETE = 0.03  # of a column's without holes: those that help to fill the others mostly stay
@@ -160,7 +160,7 @@ def try_experts(
     at_hidden = [guess[each[hole]] for guess, each, hole in zip(guesses, hidden, holes, strict=True)]
     first_weights = learn_weights(np.concatenate(at_hidden) - truth[:, None], columns.group[column], columns.width)
     starts = [
-        columns.with_guess(values, hole, (guess * first_weights[columns.group[np.nonzero(hole)[1]]]).sum(axis=1))
+        columns.with_guess(values, hole, combine(guess, first_weights[columns.group[np.nonzero(hole)[1]]]))
         for guess, hole in zip(guesses, holes, strict=True)
     ]
     able_to_refine, refined = ask_all(second, starts)
@@ -211,7 +211,7 @@ def column_weights(trial: Trial, columns: Columns) -> tuple[Cells, Cells, NDArra
     for each in np.unique(fold):
         mine = fold == each
         from_others = learn_weights(errors[~mine], group[~mine], columns.width)
-        crossed[mine] = (trial.guesses[mine] * from_others[group[mine]]).sum(axis=1)
+        crossed[mine] = combine(trial.guesses[mine], from_others[group[mine]])
     mean = trial.names.index(MEAN)
     no_better = np.zeros(columns.n_groups, dtype=bool)
     for g in range(columns.n_groups):

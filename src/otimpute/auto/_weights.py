@@ -43,6 +43,11 @@ def learn_weights(errors: NDArray[np.float64], group: NDArray[np.int64], width: 
     return np.array([_without_crumbs(_minimise(relative[mine], overall, borrowed)) for mine in cells])
 
 
+def combine(guesses: NDArray[np.float64], weights: NDArray[np.float64]) -> NDArray[np.float64]:
+    """The weighted mean of the guesses ``[N, E]`` for each cell."""
+    return np.asarray((guesses * weights).sum(axis=1))
+
+
 def _minimise(errors: NDArray[np.float64], start: NDArray[np.float64], borrowed: NDArray[np.float64]) -> NDArray[np.float64]:
     weights = start
     for _ in range(_ROUNDS):

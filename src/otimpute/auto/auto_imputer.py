@@ -22,9 +22,10 @@ from ..exceptions import FitStoppedWarning, OtimputeWarning, StoredFileError
 from ..table import Table, seconds_of
 from ._error_bars import ErrorBars
 from ._experts import MIXTURE, OUT_OF_TIME, Asked, read_experts
-from ._panel import Panel, combine, disagreement, fit_panel
+from ._panel import Panel, disagreement, fit_panel
 from ._report import STACK, Findings, score_columns, verdict
 from ._trial import Cells, Columns, Trial, column_weights, sample_rows, try_experts
+from ._weights import combine
 
 _MOST_ROWS = 50_000  # that experts are fitted on; further rows are new ones to them
 _CHUNK = 65_536  # new rows handled at a time
@@ -305,12 +306,12 @@ class AutoImputer(BaseImputer):
 
     def _report(
         self,
-        trial: Any,
+        trial: Trial,
         crossed: Cells,
         weights: Cells,
         no_better: NDArray[np.bool_],
         missing: NDArray[np.bool_],
-        left_out: Any,
+        left_out: Mapping[str, str],
     ) -> None:
         columns, group = self._columns, self._columns.group[trial.column]
         errors, apart = crossed - trial.truth, disagreement(trial.guesses, weights[group])
@@ -331,9 +332,7 @@ class AutoImputer(BaseImputer):
                 self._chance_wrong[place] = (wrong * n_hidden + 1) / (n_hidden + 2)
         with_holes = np.zeros(columns.n_groups, dtype=bool)
         np.logical_or.at(with_holes, columns.group, missing.any(axis=0))
-        is_category = np.array(
-            [self._encoding.codes[place].is_scaled for place in dict.fromkeys(self._groups.tolist())], dtype=bool
-        )
+        is_category = np.array([self._encoding.codes[place].is_scaled for place in places], dtype=bool)
         found = Findings(
             trial, crossed, no_better, with_holes, is_category, present, self._panel.names, self._panel.weights, left_out,
             draws=self.target == "distribution",
