@@ -1,14 +1,18 @@
 """Tables in, arrays out, and back."""
 
-from .codes import category_of, seconds_of
+from .codes import CategoryCode, ColumnCode, MomentCode, NumberCode, category_of, seconds_of
 from .encoding import ColumnSummary, Encoding, describe_columns
 from .standardise import FARTHEST, Standardiser
 from .table import Table, as_frame, with_fields_of
 
 __all__ = [
     "FARTHEST",
+    "CategoryCode",
+    "ColumnCode",
     "ColumnSummary",
     "Encoding",
+    "MomentCode",
+    "NumberCode",
     "Standardiser",
     "Table",
     "as_frame",

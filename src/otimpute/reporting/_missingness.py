@@ -1,0 +1,222 @@
+"""What was not there: how much, together with what, and whether other columns tell."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.stats import chi2, norm, rankdata
+
+from ..gaussian import fit_gaussian
+from ..table import CategoryCode, ColumnCode, MomentCode, NumberCode
+from ._seen import Cells, Seen, is_nominal
+from ._words import count, listed, number, share
+from .data import Association, ColumnHoles, Matrix, McarTest, Missingness, Pattern, Patterns, Predictors
+
+_MOST_PATTERN_COLUMNS = 16
+_MOST_PATTERNS = 14
+_MOST_BLOCKS = 60
+_MOST_MATRIX_COLUMNS = 120
+_MOST_PREDICTED = 16
+_MOST_PREDICTORS = 24
+_MOST_STRONGEST = 8
+_FEWEST = 5  # rows on either side of a comparison
+_SIGNIFICANT = 0.01
+_MOST_TESTED_COLUMNS = 40
+_MOST_TESTED_ROWS = 5000
+
+_CAVEAT = (
+    "Little's test compares column means between patterns of missingness under a normal model: it can find evidence against "
+    "missing completely at random, never for it, and it is unreliable for few rows or far from normal columns. No test can "
+    "tell whether values are missing because of what they are themselves."
+)
+
+
+def describe_missingness(names: list[str], codes: tuple[ColumnCode, ...], holes: NDArray[np.bool_], seen: Seen) -> Missingness:
+    """Of all rows how much is missing and in which patterns; of the ``seen`` ones what goes with it."""
+    n_rows = len(holes)
+    n_missing = holes.sum(axis=0)
+    columns = [
+        ColumnHoles(name, code.kind, int(n), float(n / n_rows)) for name, code, n in zip(names, codes, n_missing, strict=True)
+    ]
+    return Missingness(columns, _patterns(names, holes), _matrix(names, holes), _predictors(seen), little_test(seen))
+
+
+def _most_missing(holes: NDArray[np.bool_], most: int) -> NDArray[np.int64]:
+    """Columns with holes, those with most of them first."""
+    order = np.argsort(-holes.sum(axis=0), kind="stable")
+    return order[holes[:, order].any(axis=0)][:most]
+
+
+def _patterns(names: list[str], holes: NDArray[np.bool_]) -> Patterns:
+    shown = _most_missing(holes, _MOST_PATTERN_COLUMNS)
+    # Packed bits sort far faster than rows of booleans.
+    packed, n_rows = np.unique(np.packbits(holes[:, shown], axis=1), axis=0, return_counts=True)
+    order = np.argsort(-n_rows, kind="stable")[:_MOST_PATTERNS]
+    bits = np.unpackbits(packed[order], axis=1, count=len(shown)).astype(bool)
+    rows = [
+        Pattern(np.flatnonzero(each).tolist(), int(n_rows[k]), float(n_rows[k] / len(holes)))
+        for each, k in zip(bits, order, strict=True)
+    ]
+    n_left_out = int(holes.any(axis=0).sum()) - len(shown)
+    return Patterns([names[k] for k in shown], rows, len(packed), n_left_out)
+
+
+def _matrix(names: list[str], holes: NDArray[np.bool_]) -> Matrix:
+    shown = np.arange(holes.shape[1])
+    if len(shown) > _MOST_MATRIX_COLUMNS:
+        shown = np.sort(
+            np.r_[_most_missing(holes, _MOST_MATRIX_COLUMNS), np.flatnonzero(~holes.any(axis=0))][:_MOST_MATRIX_COLUMNS]
+        )
+    edges = np.unique(np.linspace(0, len(holes), min(_MOST_BLOCKS, len(holes)) + 1).astype(np.int64))
+    shares = [np.round(holes[begin:end, shown].mean(axis=0), 3).tolist() for begin, end in pairwise(edges)]
+    n_left_out = holes.shape[1] - len(shown)
+    return Matrix([names[k] for k in shown], (edges[:-1] + 1).tolist(), len(holes), shares, n_left_out)
+
+
+def _predictors(seen: Seen) -> Predictors:
+    """Compare each column's values between rows where another one is missing and rows where it is not."""
+    predicted = _most_missing(seen.holes, seen.holes.shape[1])
+    able = [k for k, code in enumerate(seen.codes) if code.width]
+    absent = seen.holes[:, predicted].astype(np.float64)
+    strength, p_value, sign = (np.full((len(predicted), seen.holes.shape[1]), np.nan) for _ in range(3))
+    for k in able:
+        known = ~np.isnan(seen.before[:, k])
+        compare = _compare_categories if is_nominal(seen.codes[k]) else _compare_numbers
+        strength[:, k], p_value[:, k], sign[:, k] = compare(seen.before[known, k], absent[known])
+    strength[np.arange(len(predicted)), predicted] = np.nan
+    tested = np.argwhere(np.isfinite(strength))
+    order = tested[np.argsort([p_value[t, k] for t, k in tested], kind="stable")]
+    adjusted, worst = np.full(strength.shape, np.nan), 0.0
+    for rank, (t, k) in enumerate(order):  # Holm: the smallest of m by m, the next by m − 1, ...
+        worst = max(worst, min(1.0, p_value[t, k] * (len(order) - rank)))
+        adjusted[t, k] = worst
+    telling = [(t, k) for t, k in order.tolist() if adjusted[t, k] < _SIGNIFICANT]
+    telling.sort(key=lambda pair: -strength[pair])
+    strongest = [
+        Association(
+            seen.names[predicted[t]], seen.names[k], float(strength[t, k]), float(adjusted[t, k]),
+            _in_words(seen, int(predicted[t]), k, sign[t, k]),
+        )
+        for t, k in telling[:_MOST_STRONGEST]
+    ]  # fmt: skip
+    shown = np.arange(min(len(predicted), _MOST_PREDICTED))
+    by_strength = sorted(able, key=lambda k: -float(np.nanmax(strength[shown, k], initial=0.0)))[:_MOST_PREDICTORS]
+    across = sorted(by_strength)
+    cells = [[None if np.isnan(strength[t, k]) else round(float(strength[t, k]), 3) for k in across] for t in shown]
+    return Predictors([seen.names[predicted[t]] for t in shown], [seen.names[k] for k in across], cells, strongest, len(tested))
+
+
+def _compare_numbers(values: Cells, absent: Cells) -> tuple[Cells, Cells, Cells]:
+    """Mann–Whitney's test of ``values [n]`` for each column of ``absent [n, t]``: |2 AUC − 1|, p-value, direction."""
+    n, n_absent = len(values), absent.sum(axis=0)
+    enough = (n_absent >= _FEWEST) & (n - n_absent >= _FEWEST)
+    ranks = rankdata(values)
+    ties = np.unique(values, return_counts=True)[1].astype(np.float64)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        pairs = n_absent * (n - n_absent)
+        u = ranks @ absent - n_absent * (n_absent + 1) / 2
+        effect = 2 * u / pairs - 1
+        variance = pairs / 12 * (n + 1 - (ties**3 - ties).sum() / (n * (n - 1)))
+        z = (u - pairs / 2) / np.sqrt(variance)
+    enough &= np.isfinite(z)
+    return tuple(np.where(enough, each, np.nan) for each in (np.abs(effect), 2 * norm.sf(np.abs(z)), effect))  # type: ignore[return-value]
+
+
+def _compare_categories(values: Cells, absent: Cells) -> tuple[Cells, Cells, Cells]:
+    """Pearson's test of independence for each column of ``absent``: Cramér's V, p-value, the category with most holes."""
+    n, n_absent = len(values), absent.sum(axis=0)
+    categories, place = np.unique(values, return_inverse=True)
+    enough = (n_absent >= _FEWEST) & (n - n_absent >= _FEWEST) & (len(categories) > 1)
+    member = np.eye(len(categories))[place]  # [n, k]
+    found, size = member.T @ absent, member.sum(axis=0)[:, None]  # [k, t], [k, 1]
+    with np.errstate(divide="ignore", invalid="ignore"):
+        expected = size * n_absent / n
+        statistic = ((found - expected) ** 2 * (1 / expected + 1 / (size - expected))).sum(axis=0)
+        strength = np.sqrt(statistic / n)  # of a table of two columns: min(2, k) − 1 is 1
+        p_value = chi2.sf(statistic, max(len(categories) - 1, 1))
+        most = categories[np.argmax(np.where(size >= _FEWEST, found / size, 0), axis=0)] if len(categories) else n_absent
+    enough &= np.isfinite(strength)
+    return tuple(np.where(enough, each, np.nan) for each in (strength, p_value, most))  # type: ignore[return-value]
+
+
+def _in_words(seen: Seen, target: int, k: int, sign: float) -> str:
+    code, name = seen.codes[k], seen.names[k]
+    known = ~np.isnan(seen.before[:, k])
+    values, absent = seen.before[known, k], seen.holes[known, target]
+    if isinstance(code, CategoryCode) and not code.ordered:
+        here = values == sign
+        rates = share(absent[here].mean()), share(absent[~here].mean())
+        return f"missing in {rates[0]} of the rows where {name} is {code.categories[int(sign)]}, in {rates[1]} of the others"
+    low, high = ("early", "late") if isinstance(code, MomentCode) else ("low", "high")
+    if isinstance(code, NumberCode) and code.kind == "boolean":
+        low, high = "false", "true"
+    middle = float(np.median(values))
+    side = values > middle if sign > 0 else values < middle
+    if not 0 < side.sum() < len(side):
+        side = values >= middle if sign > 0 else values <= middle
+    rates = share(absent[side].mean()), share(absent[~side].mean())
+    where = f"{name} is {high if sign > 0 else low}"
+    return f"missing more often where {where}: in {rates[0]} of those rows, in {rates[1]} of the others"
+
+
+def little_test(seen: Seen) -> McarTest:
+    """Little's χ² test on the columns that are numbers, dates or in order.
+
+    R. J. A. Little, A test of missing completely at random for multivariate data with missing values, JASA 83, 1988.
+    """
+    varies = [
+        k for k, code in enumerate(seen.codes)
+        if code.width and not is_nominal(code) and len(np.unique(seen.before[~np.isnan(seen.before[:, k]), k])) > 1
+    ]  # fmt: skip
+    by_holes = sorted(varies, key=lambda k: -int(seen.holes[:, k].sum()))[:_MOST_TESTED_COLUMNS]
+    rows = np.linspace(0, len(seen.before) - 1, min(len(seen.before), _MOST_TESTED_ROWS)).astype(np.int64)
+    values = seen.before[np.ix_(rows, np.array(sorted(by_holes), dtype=np.int64))]
+    values = values[~np.isnan(values).all(axis=1)]
+    missing = np.isnan(values)
+    patterns, which = np.unique(missing, axis=0, return_inverse=True)
+
+    def untested(why: str) -> McarTest:
+        return McarTest(None, None, None, len(values), values.shape[1], len(patterns), f"Not tested: {why}.", _CAVEAT)
+
+    if not missing.any():
+        return untested("no number, date or ordered category is missing")
+    if values.shape[1] < 2:
+        return untested("the test needs two columns of numbers, dates or ordered categories")
+    if len(values) <= 2 * values.shape[1]:
+        return untested(f"{count(len(values), 'row')} are too few for {count(values.shape[1], 'column')}")
+    with np.errstate(invalid="ignore"):
+        z = (values - np.nanmean(values, axis=0)) / np.nanstd(values, axis=0)
+    model = fit_gaussian(np.where(missing, 0.0, z), missing, prior_rows=1e-3, tolerance=1e-6, max_iterations=1000)
+    statistic, freedom = 0.0, -values.shape[1]
+    for k, pattern in enumerate(patterns):
+        there, mine = ~pattern, z[which.ravel() == k]
+        off = mine[:, there].mean(axis=0) - model.mean[there]
+        statistic += len(mine) * float(off @ np.linalg.solve(model.covariance[np.ix_(there, there)], off))
+        freedom += int(there.sum())
+    if freedom <= 0:
+        return untested("all rows have the same pattern")
+    p_value = float(chi2.sf(statistic, freedom))
+    words = (
+        f"Little's test {'speaks against' if p_value < _SIGNIFICANT else 'found nothing against'} values missing completely at "
+        f"random: χ² = {statistic:.1f}, {freedom:,} degrees of freedom, p {_p(p_value)}."
+    )
+    if len(patterns) > len(values) / 2:
+        words += " Most rows have a pattern of their own, so the test can see little."
+    return McarTest(statistic, freedom, p_value, len(values), values.shape[1], len(patterns), words, _CAVEAT)
+
+
+def _p(value: float) -> str:
+    return "< 0.001" if value < 0.001 else f"= {number(round(value, 3))}"
+
+
+def speaks_against_chance(found: Missingness) -> str:
+    """In a sentence, what in the table speaks against values missing completely at random; empty if nothing does."""
+    reasons = []
+    if found.predictors.strongest:
+        pairs = [f"{each.missing} by {each.column}" for each in found.predictors.strongest[:3]]
+        reasons.append(f"where values are missing can be told from other columns ({listed(pairs)})")
+    if found.mcar.p_value is not None and found.mcar.p_value < _SIGNIFICANT:
+        reasons.append(f"Little's test speaks against chance (p {_p(found.mcar.p_value)})")
+    return ", and ".join(reasons)

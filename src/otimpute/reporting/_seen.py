@@ -1,0 +1,143 @@
+"""A table before and after its holes were filled, as one number per cell."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import narwhals as nw
+import numpy as np
+from numpy.typing import NDArray
+
+from ..estimator import BaseImputer
+from ..table import CategoryCode, ColumnCode, MomentCode, NumberCode, Table, as_frame, category_of, seconds_of
+from ._words import number
+
+Cells = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Seen:
+    """Some rows of a table, before and after.
+
+    A number's value is itself, a category's its place among the categories, a date's the seconds since the first one.
+    """
+
+    names: list[str]
+    codes: tuple[ColumnCode, ...]
+    before: Cells  # [n, d]: NaN where nothing was observed
+    after: Cells  # [n, d]: NaN where nothing was filled in
+    holes: NDArray[np.bool_]  # [n, d]
+    values: NDArray[np.floating]  # [n, D]: coordinates before
+    missing: NDArray[np.bool_]  # [n, D]
+    coordinates: Cells  # [n, D]: after
+
+    @property
+    def filled(self) -> NDArray[np.bool_]:
+        """Which cells were holes and are none any more."""
+        return self.holes & ~np.isnan(self.after)
+
+    def take(self, rows: NDArray[np.int64]) -> Seen:
+        """Some of the rows."""
+        parts = {name: getattr(self, name)[rows] for name in ("before", "after", "holes", "values", "missing", "coordinates")}
+        return replace(self, **parts)
+
+
+def is_nominal(code: ColumnCode) -> bool:
+    """Whether a column holds categories without order."""
+    return isinstance(code, CategoryCode) and not code.ordered
+
+
+def has_labels(code: ColumnCode) -> bool:
+    """Whether a guess at a value is right or wrong, rather than near or far."""
+    return is_nominal(code) or code.kind == "boolean"
+
+
+def labels_of(code: ColumnCode, values: Cells) -> list[str]:
+    """Values of a column as people read them."""
+    if isinstance(code, CategoryCode):
+        return [str(code.categories[int(value)]) for value in values]
+    if code.kind == "boolean":
+        return ["true" if value else "false" for value in values]
+    if isinstance(code, MomentCode):
+        return [str(each) for each in code.python_values(values[:, None] / seconds_of(code))]
+    return [number(float(value)) for value in values]
+
+
+def read_table(imputer: BaseImputer, X: Any) -> Table:
+    """The table as the imputer sees it; the imputer stays as it is."""
+    return imputer._read(X, reset=False)
+
+
+def names_of(imputer: BaseImputer) -> list[str]:
+    """Names of the table's columns."""
+    return [str(name) for name in getattr(imputer, "feature_names_in_", range(imputer.n_features_in_))]
+
+
+def see(imputer: BaseImputer, table: Table, completed: Any, rows: NDArray[np.int64]) -> Seen:
+    """Some rows before and after; where nothing is ``completed`` the imputer fills them, each alone."""
+    part = _rows_of(table, rows)
+    if completed is None:
+        cells = imputer._with_empty_columns(part, imputer._impute_cells(*imputer._present(part)))
+        after = part.complete(cells, np.ones_like(imputer._kept), imputer.integers, np.arange(0))
+    else:
+        after = completed[rows.tolist()] if part.is_frame else completed[rows]
+    encoding, marker = imputer._encoding, imputer._missing_values()
+    read = encoding.read_frame(after, marker) if part.is_frame else encoding.read_array(after, marker)
+    return Seen(
+        names_of(imputer), part.codes, _seen_numbers(part), _seen_numbers(read), part.holes,
+        part.values, part.missing, np.where(read.missing, np.nan, read.values),
+    )  # fmt: skip
+
+
+def _rows_of(table: Table, rows: NDArray[np.int64]) -> Table:
+    source = table.source[rows.tolist()] if table.is_frame else table.source[rows]
+    return replace(table, source=source, values=table.values[rows], missing=table.missing[rows], holes=table.holes[rows])
+
+
+def completed_like(imputer: BaseImputer, table: Table, X_imputed: Any) -> Any:
+    """The table with the columns of ``X_imputed``; columns that were dropped keep their holes, added ones are left out."""
+    frame = as_frame(X_imputed)
+    n_rows = len(frame) if frame is not None else len(X_imputed)
+    if n_rows != len(table.holes):
+        raise ValueError(f"X_imputed must have the {len(table.holes)} rows of X, got {n_rows}; pass what was made of X")
+    if not table.is_frame:
+        array = np.asarray(X_imputed if frame is None else frame.to_numpy(), dtype=np.float64)
+        kept = np.flatnonzero(imputer._kept)
+        if array.shape[1] < len(kept):
+            raise ValueError(f"X_imputed must have at least {len(kept)} columns, got {array.shape[1]}; pass what was made of X")
+        completed = np.where(table.missing, np.nan, table.values)
+        completed[:, kept] = array[:, : len(kept)]
+        return completed
+    if frame is None or frame.implementation != table.source.implementation:
+        kind = type(nw.to_native(table.source)).__module__.partition(".")[0]
+        raise TypeError(f"X is a table of {kind}, X_imputed must be one too, got {type(X_imputed).__name__}")
+    present = [frame[name] for name in table.source.columns if name in frame.columns]
+    return table.source.with_columns(*present)
+
+
+def to_numbers(codes: Sequence[ColumnCode], coordinates: Cells, integers: str | None = None) -> Cells:
+    """One number per cell ``[n, d]`` of coordinates that are NaN where unknown.
+
+    With ``integers`` as an imputer has it, the numbers are what would be written into the table.
+    """
+    numbers, place = np.full((len(coordinates), len(codes)), np.nan), 0
+    for k, code in enumerate(codes):
+        points = coordinates[:, place : place + code.width]
+        if isinstance(code, CategoryCode):
+            numbers[:, k] = np.where(np.isnan(points).any(axis=1), np.nan, category_of(code, points))
+        elif isinstance(code, MomentCode):
+            numbers[:, k] = points[:, 0] * seconds_of(code)
+        elif isinstance(code, NumberCode):
+            numbers[:, k] = points[:, 0] if integers is None else code.obey(points[:, 0])
+            if integers == "round" and code.kind in ("integer", "boolean"):
+                numbers[:, k] = np.rint(numbers[:, k])
+        place += code.width
+    return numbers
+
+
+def _seen_numbers(table: Table) -> Cells:
+    numbers = to_numbers(table.codes, np.where(table.missing, np.nan, table.values))
+    numbers[table.holes] = np.nan
+    return numbers

@@ -1,0 +1,113 @@
+"""The first thing readers see: their questions, answered in a line each."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from ._check import MEAN
+from ._missingness import speaks_against_chance
+from ._words import count, listed, share
+from .data import ColumnReport, HiddenCheck, Light, Missingness, TableFacts, Training
+
+_CLEARLY_BETTER = 0.97
+_CANNOT_KNOW = "Whether values are missing because of what they are themselves, no data can tell."
+
+
+def give_verdict(
+    table: TableFacts,
+    missingness: Missingness,
+    training: Training,
+    columns: Sequence[ColumnReport],
+    check: HiddenCheck | None,
+    no_check: str,
+    *,
+    draws: bool,
+) -> list[Light]:
+    """A light per question."""
+    if table.n_missing == 0:
+        return [Light("kept", "good", "Is everything filled in?", "Nothing was missing.")]
+    return [
+        _filled_and_kept(columns),
+        _converged(training),
+        _better(check, no_check, draws=draws),
+        _trusted(columns),
+        _by_chance(missingness),
+    ]
+
+
+def _filled_and_kept(columns: Sequence[ColumnReport]) -> Light:
+    question = "Is everything filled in, and nothing else changed?"
+    broken = [column for column in columns if column.violations]
+    if broken:
+        n_cells = sum(each.n_cells for column in broken for each in column.violations)
+        return Light(
+            "kept", "bad", question, f"{count(n_cells, 'cell')} broke a promise, in {listed([c.name for c in broken])}."
+        )
+    left = [column.name for column in columns if column.n_filled < column.n_missing]
+    n_filled = sum(column.n_filled for column in columns)
+    kept = f"{count(n_filled, 'hole')} filled; observed values untouched, bounds and categories kept"
+    if left:
+        return Light("kept", "caution", question, f"{kept}. Holes stay in {listed(left)}.")
+    return Light("kept", "good", question, f"All {kept}." if n_filled > 1 else f"{kept}.")
+
+
+def _converged(training: Training) -> Light:
+    question = "Did the fit come to an end?"
+    left_out = [line for line in training.words if line.startswith("Left out")]
+    if left_out:
+        return Light("converged", "caution", question, " ".join(left_out))
+    if training.converged is None:
+        return Light("converged", "good", question, "Yes: this method has no iterations that could be cut short.")
+    return Light("converged", "good" if training.converged else "caution", question, training.words[0])
+
+
+def _better(check: HiddenCheck | None, no_check: str, *, draws: bool) -> Light:
+    question = "Is it better than the column mean on hidden values?"
+    if check is None:
+        return Light("better", "unknown", question, no_check)
+    parts, is_better = [], []
+    for measure, says in (("error", _off_by), ("wrong", _wrong)):
+        scores = {each.method: getattr(each, measure) for each in check.methods if getattr(each, measure) is not None}
+        if check.method in scores and scores.get(MEAN):
+            own = scores.pop(check.method)
+            is_better.append(own < _CLEARLY_BETTER * scores[MEAN])
+            peers = ", ".join(f"{name} {says(score)}" for name, score in scores.items())
+            parts.append(f"{says(own, in_full=True)} ({peers})")
+    if not parts:
+        return Light("better", "unknown", question, "Too few values could be hidden to tell.")
+    light = "good" if all(is_better) else "caution" if any(is_better) or draws else "bad"
+    yes = "Yes" if all(is_better) else "In part" if any(is_better) else "No"
+    note = " Draws keep the spread of columns: single ones are further off than expected values by design." if draws else ""
+    return Light("better", light, question, f"{yes}: {', and '.join(parts)}.{note}")
+
+
+def _off_by(error: float, *, in_full: bool = False) -> str:
+    return f"numbers were off by {error:.2f} standard deviations on average" if in_full else f"{error:.2f}"
+
+
+def _wrong(rate: float, *, in_full: bool = False) -> str:
+    return f"{share(rate)} of the categories were wrong" if in_full else share(rate)
+
+
+def _trusted(columns: Sequence[ColumnReport]) -> Light:
+    question = "Is there a column not to be trusted?"
+    filled = [column for column in columns if column.n_filled]
+    bad = [column.name for column in filled if column.light == "bad"]
+    doubtful = [column.name for column in filled if column.light == "caution"]
+    unknown = [column.name for column in filled if column.light == "unknown"]
+    if bad:
+        return Light("trusted", "bad", question, f"Yes: {listed(bad)}.")
+    if doubtful:
+        return Light("trusted", "caution", question, f"Take care with {listed(doubtful)}: see below why.")
+    if unknown:
+        return Light("trusted", "unknown", question, f"Could not be checked: {listed(unknown)}.")
+    return Light("trusted", "good", question, "No: in every column imputed values beat the simplest guess on hidden values.")
+
+
+def _by_chance(missingness: Missingness) -> Light:
+    question = "Are values missing by chance alone?"
+    against = speaks_against_chance(missingness)
+    if against:
+        answer = f"No: {against}. Imputation can allow for what other columns tell. {_CANNOT_KNOW}"
+        return Light("chance", "caution", question, answer)
+    return Light("chance", "unknown", question, f"Nothing found in the table speaks against it. {_CANNOT_KNOW}")

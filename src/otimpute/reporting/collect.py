@@ -1,0 +1,152 @@
+"""Gather what a report says from an imputer and a table; neither is changed."""
+
+from __future__ import annotations
+
+import hashlib
+import platform
+from collections import Counter
+from datetime import UTC, datetime
+from importlib.metadata import PackageNotFoundError, version
+from typing import Any
+
+import numpy as np
+from sklearn.base import BaseEstimator
+from sklearn.utils.validation import check_is_fitted
+
+import otimpute
+
+from .._checks import check_count, check_flag
+from .._random import generator
+from ..estimator import BaseImputer
+from ..table import Table
+from ._check import check_on_hidden
+from ._columns import count_violations, describe_columns
+from ._joint import describe_joint
+from ._missingness import describe_missingness
+from ._seen import completed_like, names_of, read_table, see
+from ._training import describe_training
+from ._verdict import give_verdict
+from ._words import count
+from .data import HiddenCheck, ReportData, Reproduce, TableFacts
+
+_CHUNK = 100_000
+_PACKAGES = ("numpy", "scipy", "scikit-learn", "numba", "narwhals")
+
+
+def collect(
+    imputer: BaseImputer,
+    X: Any,
+    X_imputed: Any = None,
+    *,
+    check: bool = True,
+    max_rows: int = 10_000,
+    random_state: int = 0,
+    source: str | None = None,
+    command: str | None = None,
+) -> ReportData:
+    """Everything a report on a fitted imputer and a table says; the parameters are those of `report`.
+
+    ``source`` and ``command`` are the names of the table's file and of the command that asked for the report, if there were.
+    """
+    if not isinstance(imputer, BaseImputer):
+        raise TypeError(f"imputer must be one of otimpute's, got {type(imputer).__name__}; fit an AutoImputer, for example")
+    check_is_fitted(imputer)
+    check_flag("check", check)
+    check_count("max_rows", max_rows, at_least=10)
+    seed = check_count("random_state", random_state, at_least=0)
+    table = read_table(imputer, X)
+    names, n_rows = names_of(imputer), len(table.holes)
+    completed = None if X_imputed is None else completed_like(imputer, table, X_imputed)
+    rows = np.sort(generator(seed, "rows").choice(n_rows, min(n_rows, max_rows), replace=False))
+    seen = see(imputer, table, completed, rows)
+    if completed is None or len(rows) == n_rows:
+        violations = Counter(count_violations(imputer, seen))
+    else:
+        violations = Counter()
+        for begin in range(0, n_rows, _CHUNK):
+            chunk = np.arange(begin, min(begin + _CHUNK, n_rows))
+            violations.update(count_violations(imputer, see(imputer, table, completed, chunk)))
+    n_missing = table.holes.sum(axis=0)
+    facts = TableFacts(
+        source, type(imputer).__name__, n_rows, len(names), int(n_missing.sum()), int(table.holes.any(axis=1).sum()), len(rows),
+        X_imputed is None,
+    )  # fmt: skip
+    missingness = describe_missingness(names, table.codes, table.holes, seen)
+    checked = check_on_hidden(imputer, seen, seed) if check else "It was not asked for."
+    done = checked if isinstance(checked, HiddenCheck) else None
+    draws = getattr(imputer, "target", "") == "distribution"
+    checks = {each.name: each for each in done.columns} if done else {}
+    columns = describe_columns(seen, n_missing, n_rows, violations, checks, draws=draws)
+    training = describe_training(imputer, [column.name for column in columns if column.n_missing])
+    no_check = "" if done else str(checked)
+    return ReportData(
+        title=f"Imputation of {source}" if source else "Imputation report",
+        table=facts,
+        verdict=give_verdict(facts, missingness, training, columns, done, no_check, draws=draws),
+        missingness=missingness,
+        training=training,
+        columns=columns,
+        joint=describe_joint(seen, generator(seed, "points")),
+        check=done,
+        no_check=no_check,
+        reproduce=_reproduce(imputer, table, source, command),
+        notes=_notes(facts),
+    )
+
+
+def _notes(facts: TableFacts) -> list[str]:
+    notes = []
+    if facts.n_shown < facts.n_rows:
+        notes.append(
+            f"The table has {count(facts.n_rows, 'row')}: how much is missing was counted in all of them, pictures and "
+            f"comparisons show a random sample of {facts.n_shown:,}."
+        )
+    if facts.from_transform and facts.n_missing:
+        notes.append(
+            "Values were imputed for this report by transform, which treats every row alone; fit_transform may have given "
+            "others. Pass X_imputed to see those."
+        )
+    return notes
+
+
+def _reproduce(imputer: BaseImputer, table: Table, source: str | None, command: str | None) -> Reproduce:
+    parameters = {name: repr(value) for name, value in imputer.get_params(deep=False).items()}
+    words = []
+    if "random_state" in parameters and getattr(imputer, "random_state", 0) is None:
+        words.append("random_state was None: another fit gives other values. Pass a number to get the same again.")
+    home = "otimpute" if type(imputer).__name__ in otimpute.__all__ else type(imputer).__module__.rpartition(".")[0]
+    read = f"pd.read_csv({source!r})" if source and source.endswith(".csv") else f"...  # {source or 'your table'}"
+    code = "\n".join(
+        [
+            "import pandas as pd",
+            "import otimpute",
+            f"from {home} import {type(imputer).__name__}",
+            "",
+            f"X = {read}",
+            f"imputer = {BaseEstimator.__repr__(imputer, N_CHAR_MAX=10**6)}",
+            "X_imputed = imputer.fit_transform(X)",
+            'otimpute.report(imputer, X, "report.html", X_imputed=X_imputed)',
+        ]
+    )
+    return Reproduce(
+        datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC"), parameters, _versions(), _fingerprint(table), code, command, words
+    )
+
+
+def _versions() -> dict[str, str]:
+    found = {"otimpute": otimpute.__version__, "Python": platform.python_version()}
+    for package in _PACKAGES:
+        try:
+            found[package] = version(package)
+        except PackageNotFoundError:  # bundled without its metadata
+            continue
+    return found | {"system": f"{platform.system()} {platform.machine()}"}
+
+
+def _fingerprint(table: Table) -> str:
+    """A number that changes with any value, hole, or the order of rows."""
+    digest = hashlib.sha256(repr(table.holes.shape).encode())
+    for values, missing in zip(table.values.T, table.missing.T, strict=True):
+        digest.update(np.where(missing, np.nan, values).astype(np.float64).tobytes())
+    digest.update(np.packbits(table.holes).tobytes())
+    return digest.hexdigest()[:16]
