@@ -22,6 +22,7 @@ _HOME = {
     "RoundRobinImputer": ".imputers",
     "SinkhornImputer": ".imputers",
     "load": ".model_file",
+    "report": ".reporting",
     "sinkhorn_divergence": ".transport",
 }
 _PACKAGES = ("baselines", "benchmark", "datasets", "metrics", "missingness", "transport")
@@ -32,6 +33,7 @@ if TYPE_CHECKING:
     from .imputers import RoundRobinImputer as RoundRobinImputer
     from .imputers import SinkhornImputer as SinkhornImputer
     from .model_file import load as load
+    from .reporting import report as report
     from .transport import sinkhorn_divergence as sinkhorn_divergence
 
 __all__ = [
@@ -41,6 +43,7 @@ __all__ = [
     "SinkhornImputer",
     "__version__",
     "load",
+    "report",
     "sinkhorn_divergence",
 ]
 

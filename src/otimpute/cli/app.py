@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shlex
 import sys
 from typing import Annotated, Any
 
@@ -11,7 +12,7 @@ from typer.core import TyperGroup
 
 from .. import __version__
 from ..exceptions import DivergedError
-from . import apply, benchmark, demo, experiment, impute, inspect_file
+from . import apply, benchmark, demo, experiment, impute, inspect_file, report
 from .show import in_options, write_anywhere
 
 _EXPECTED = (ValueError, TypeError, OSError, ModuleNotFoundError, NotImplementedError, MemoryError, DivergedError)
@@ -21,6 +22,7 @@ class _Commands(TyperGroup):
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         """``--debug`` may stand anywhere."""
         write_anywhere()
+        ctx.obj = shlex.join(["otimpute", *args])  # for reports, which say how they were made
         return super().parse_args(ctx, sorted(args, key=lambda argument: argument != "--debug"))
 
     def invoke(self, ctx: Any) -> Any:
@@ -61,7 +63,9 @@ app = typer.Typer(
     help="Fill the holes of tables by optimal transport: CSV, Parquet, Arrow and Excel files.",
     epilog="Begin with [bold]otimpute inspect FILE[/], or watch [bold]otimpute demo[/].",
 )
-for _command in (impute.impute, impute.fit, apply.apply, inspect_file.inspect, experiment.mask, experiment.score, demo.demo):
+for _command in (
+    impute.impute, impute.fit, apply.apply, report.report, inspect_file.inspect, experiment.mask, experiment.score, demo.demo,
+):  # fmt: skip
     app.command()(_command)
 app.add_typer(benchmark.app, name="benchmark")
 

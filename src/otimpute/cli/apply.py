@@ -9,9 +9,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from .._optional import require
+from .._words import count, listed
 from .impute import n_missing, put_back
 from .options import InputFile, OutputFile, Reading, Showing, Writing, about, check_apart, command
-from .show import collected_notes, count, duration, listed, tell, tell_json, tell_notes, working
+from .show import collected_notes, duration, tell, tell_json, tell_notes, working
 
 if TYPE_CHECKING:
     from ..estimator import BaseImputer
@@ -44,10 +45,10 @@ def apply(
         writing.open(out, table) as writer,
         working(f"reading {source} …", shown=not showing.quiet) as say,
     ):
-        names = _columns_for(imputer, table.schema.names)
+        names = columns_for(imputer, table.schema.names)
         for chunk in table.chunks():
             X = chunk.frame.select(names)
-            filled = imputer.transform(_with_idle_columns(X, imputer)).select(names)
+            filled = imputer.transform(as_model_reads(X, imputer)).select(names)
             writer.write(chunk, put_back(chunk.frame, filled))
             n_rows += X.num_rows
             n_filled += sum(n_missing(column) for column in X.columns) - sum(n_missing(column) for column in filled.columns)
@@ -76,7 +77,7 @@ def load_model(path: Path) -> BaseImputer:
     return imputer
 
 
-def _columns_for(imputer: BaseImputer, names: list[str]) -> list[str]:
+def columns_for(imputer: BaseImputer, names: list[str]) -> list[str]:
     """The columns of the model that a file has; those that the model left alone need not be there."""
     kinds = imputer.column_kinds_
     absent = [name for name in kinds if name not in names and kinds[name] not in _IDLE]
@@ -85,7 +86,7 @@ def _columns_for(imputer: BaseImputer, names: list[str]) -> list[str]:
     return [name for name in kinds if name in names]
 
 
-def _with_idle_columns(X: Any, imputer: BaseImputer) -> Any:
+def as_model_reads(X: Any, imputer: BaseImputer) -> Any:
     """The columns in the order of the model; what it left alone and a file does not have is empty."""
     for name in imputer.column_kinds_:
         if name not in X.column_names:

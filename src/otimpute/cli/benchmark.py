@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from .show import count, duration
+from .._words import count
+from .show import duration
 
 if TYPE_CHECKING:
     from ..benchmark import Outcome, Record, RunProgress, RunReport

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from .._words import count, listed, number, share
 from .method import ColumnChoice
 from .options import InputFile, OutputFile, Reading, Showing, Writing, about, command
 from .parse import parse_settings
@@ -14,11 +15,7 @@ from .show import (
     add_rows,
     bar,
     collected_notes,
-    count,
     grid,
-    listed,
-    number,
-    share,
     tell,
     tell_json,
     tell_notes,

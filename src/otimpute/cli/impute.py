@@ -9,20 +9,18 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from .._words import count, listed, number, share
 from .method import ColumnChoice, Constraints, MethodChoice
 from .options import InputFile, OutputFile, Reading, Replacing, Showing, Writing, about, check_apart, command, option
+from .page import check_report, make_report, tell_report
 from .show import (
     add_rows,
     bar,
     collected_notes,
     console,
-    count,
     doubt_note,
     duration,
     grid,
-    listed,
-    number,
-    share,
     tell,
     tell_json,
     tell_notes,
@@ -33,10 +31,12 @@ from .show import (
 if TYPE_CHECKING:
     from ..estimator import BaseImputer
     from ..files import TableFile
+    from ..reporting import Report
 
 
 @command
 def impute(
+    context: typer.Context,
     source: InputFile,
     out: OutputFile,
     writing: Writing,
@@ -48,27 +48,42 @@ def impute(
     save_model: Annotated[
         Path | None, option("Output", "Keep what was learned in a file, for otimpute apply.", metavar="MODEL")
     ] = None,
+    report: Annotated[
+        Path | None, option("Output", "Show what was filled in, and whether to believe it, as HTML.", metavar="REPORT")
+    ] = None,
 ) -> None:
     """Fill the holes of a table.
 
     Everything else comes out as it went in: other fields byte by byte, rows and columns in their order.
     """
-    check_apart({"IN": source, "--out": out, "--save-model": save_model, "--checkpoint": method.checkpoint})
+    check_apart({"IN": source, "--out": out, "--save-model": save_model, "--report": report, "--checkpoint": method.checkpoint})
     writing.check(out, source)
+    if report is not None:
+        check_report(report, writing)
     if save_model is not None:
         writing.check_model(save_model)
     fitted = learn(source, reading, choice, constraints, method, showing)
     writing.write(fitted.table, out, fitted.completed)
     if save_model is not None:
         fitted.imputer.save(save_model)
+    made = None if report is None else _report(fitted, report, source, context.obj, showing)
     if showing.json:
-        tell_json(fitted.summary() | {"output": out, "model": save_model}, err=out == "-")
+        verdict = {} if made is None else {"report_verdict": made.as_dict()["verdict"]}
+        tell_json(fitted.summary() | {"output": out, "model": save_model, "report": report} | verdict, err=out == "-")
         return
     tell_notes(fitted.notes)
     if not showing.quiet:
         _show(fitted, "standard output" if out == "-" else out)
         if save_model is not None:
             tell(f"model in {save_model}")
+        if made is not None:
+            tell_report(made, str(report))
+
+
+def _report(fitted: Fitted, report: Path, source: str, command_line: str, showing: Showing) -> Report:
+    X, X_imputed = fitted.table.frame.select(fitted.used), fitted.completed.select(fitted.used)
+    with working("checking on hidden values …", shown=not showing.quiet), collected_notes():
+        return make_report(fitted.imputer, X, X_imputed, report, source, command_line)
 
 
 @command

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from .._words import count, listed, share
 from .apply import load_model
 from .impute import n_missing, tell_verdict, trial_of
 from .method import ColumnChoice, Constraints
@@ -17,13 +18,10 @@ from .show import (
     add_rows,
     bar,
     collected_notes,
-    count,
     doubt_note,
     duration,
     grid,
     in_options,
-    listed,
-    share,
     tell,
     tell_json,
     tell_notes,

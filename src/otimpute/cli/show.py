@@ -15,6 +15,8 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
+from .._words import listed
+
 if TYPE_CHECKING:
     from rich.console import Console
     from rich.table import Table
@@ -66,15 +68,6 @@ def _plainer(error: UnicodeError) -> tuple[str, int]:
     return "".join(_PLAIN.get(character, "?") for character in unknown), error.end
 
 
-def count(n: int, noun: str) -> str:
-    """A number and its noun.
-
-    >>> count(1, "row"), count(12345, "hole")
-    ('1 row', '12,345 holes')
-    """
-    return f"{n:,} {noun}{'s' * (n != 1)}"
-
-
 def duration(seconds: float) -> str:
     """Seconds in the unit that suits them.
 
@@ -87,18 +80,6 @@ def duration(seconds: float) -> str:
     return f"{seconds:.0f} s" if seconds >= 10 else f"{seconds:.1f} s"
 
 
-def share(part: int, whole: int) -> str:
-    """A share in percent, never rounded to nothing or all.
-
-    >>> share(1, 3), share(1, 1000), share(999, 1000), share(0, 5)
-    ('33 %', '<1 %', '>99 %', '0 %')
-    """
-    percent = 100 * part / whole if whole else 0.0
-    if 0 < percent < 1:
-        return "<1 %"
-    return ">99 %" if 99 < percent < 100 else f"{percent:.0f} %"
-
-
 def bar(part: int, whole: int) -> str:
     """A share as a small bar; something is never nothing.
 
@@ -107,27 +88,6 @@ def bar(part: int, whole: int) -> str:
     """
     filled = 0 if not part else max(1, round(_BAR * part / whole))
     return "█" * filled + "·" * (_BAR - filled)
-
-
-def number(value: float | None) -> str:
-    """Three digits, or a dash.
-
-    >>> number(0.12345), number(12345.6), number(None)
-    ('0.123', '12346', '–')
-    """
-    if value is None:
-        return "–"
-    return f"{value:.0f}" if abs(value) >= 1000 else f"{value:.3g}"
-
-
-def listed(names: Sequence[str], most: int = 8) -> str:
-    """Names for a line of text.
-
-    >>> listed(["a", "b", "c"], most=2)
-    'a, b and 1 more'
-    """
-    more = f" and {len(names) - most} more" if len(names) > most else ""
-    return ", ".join(name or "''" for name in names[:most]) + more
 
 
 def in_options(message: str) -> str:

@@ -1,5 +1,7 @@
 """A report on an imputation: gathered as plain data, drawn as pictures, put into one page."""
 
 from .collect import collect
+from .data import ReportData
+from .make_report import Report, report
 
-__all__ = ["collect"]
+__all__ = ["Report", "ReportData", "collect", "report"]

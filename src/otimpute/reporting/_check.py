@@ -12,12 +12,12 @@ from numpy.typing import NDArray
 from sklearn.base import clone
 
 from .._random import generator
+from .._words import count
 from ..estimator import BaseImputer, hide_cells
 from ..exceptions import DivergedError
 from ..registry import make_imputer
 from ..table import MomentCode
-from ._seen import Cells, Seen, has_labels, labels_of, to_numbers
-from ._words import count
+from ._seen import Cells, Seen, centre_and_spread, has_labels, labels_of, to_numbers
 from .data import ColumnCheck, HiddenCheck, MethodScore
 
 _SHARE_HIDDEN = 0.1
@@ -126,8 +126,7 @@ def _guess(imputer: BaseImputer, original: BaseImputer, seen: Seen, missing: NDA
 
 def _score_methods(seen: Seen, trial: _Trial) -> list[MethodScore]:
     nominal = np.array([has_labels(code) for code in seen.codes])[trial.column]
-    with np.errstate(invalid="ignore"):
-        spread = np.nanstd(seen.before, axis=0)[trial.column]
+    spread = centre_and_spread(seen.before)[1][trial.column]
     numbers = ~nominal & (spread > 0)
     scores = [
         MethodScore(

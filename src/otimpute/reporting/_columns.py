@@ -8,11 +8,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from .._words import count, number, share
 from ..estimator import BaseImputer
 from ..table import CategoryCode, ColumnCode, MomentCode, NumberCode
 from ._check import MEAN
 from ._seen import Cells, Seen, has_labels, labels_of
-from ._words import count, number, share
 from .data import ColumnCheck, ColumnReport, Shape, Statistic, Violation
 
 _N_BINS = 32
@@ -146,8 +146,8 @@ def _bars(code: ColumnCode, values: Cells, observed: Cells, imputed: Cells) -> S
 
 def _bins(code: ColumnCode, observed: Cells, imputed: Cells) -> Shape:
     each = [values for values in (observed, imputed) if len(values)]
-    low = min(float(np.quantile(values, _FARTHEST)) for values in each)
-    high = max(float(np.quantile(values, 1 - _FARTHEST)) for values in each)
+    low = min(float(np.quantile(values, _FARTHEST, method="lower")) for values in each)
+    high = max(float(np.quantile(values, 1 - _FARTHEST, method="higher")) for values in each)
     if not high > low:
         low, high = low - 0.5, high + 0.5
     edges = np.linspace(low, high, _N_BINS + 1)

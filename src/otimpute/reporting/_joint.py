@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import numpy as np
 
-from ._seen import Cells, Seen, is_nominal
+from ._seen import Cells, Seen, is_nominal, standardised
 from .data import Correlations, Joint, Projection
 
 _MOST_COLUMNS = 24
 _FEWEST_PAIRS = 10
 _MOST_POINTS = 1000
+_FARTHEST = 6.0  # standard deviations
 _MOST_CHANGES = 5
 _WORTH_SAYING = 0.1
 
@@ -21,13 +22,13 @@ def describe_joint(seen: Seen, rng: np.random.Generator) -> Joint:
 
 def _correlations(seen: Seen) -> Correlations | None:
     able = [
-        k for k, code in enumerate(seen.codes)
-        if code.width and not is_nominal(code) and np.nanstd(seen.before[:, k]) > 0
-    ]  # fmt: skip
+        k
+        for k, code in enumerate(seen.codes)
+        if code.width and not is_nominal(code) and standardised(seen.before[:, [k]]).any()
+    ]
     if len(able) < 2:
         return None
-    with_holes = sorted(able, key=lambda k: -int(seen.holes[:, k].sum()))[:_MOST_COLUMNS]
-    shown = sorted(with_holes)
+    shown = sorted(sorted(able, key=lambda k: -int(seen.holes[:, k].sum()))[:_MOST_COLUMNS])
     before, after = _pairwise(seen.before[:, shown]), _pairwise(seen.after[:, shown])
     change = np.triu(np.nan_to_num(after - before), 1)
     words = []
@@ -36,24 +37,20 @@ def _correlations(seen: Seen) -> Correlations | None:
         if abs(change[a, b]) >= _WORTH_SAYING:
             pair = f"{seen.names[shown[a]]} and {seen.names[shown[b]]}"
             words.append(f"{pair}: {before[a, b]:+.2f} before, {after[a, b]:+.2f} after")
-    names = [seen.names[k] for k in shown]
-    return Correlations(names, _cells(before), _cells(after), words, len(able) - len(shown))
+    return Correlations([seen.names[k] for k in shown], _cells(before), _cells(after), words, len(able) - len(shown))
 
 
 def _pairwise(values: Cells) -> Cells:
     """Pearson's correlation of each pair of columns ``[d, d]``, over rows that have both; NaN for too few of these."""
     there = ~np.isnan(values)
-    z = np.where(there, values - np.nanmean(values, axis=0), 0.0)
-    z /= np.where(there, np.abs(z), 0.0).max(axis=0).clip(min=1e-300)  # squares of huge numbers would overflow
-    known = there.astype(np.float64)
+    z, known = np.where(there, standardised(values), 0.0), there.astype(np.float64)
     n = known.T @ known
     with np.errstate(divide="ignore", invalid="ignore"):
         sums, squares = z.T @ known, (z**2).T @ known  # of column a over rows that have b too
-        covariance = z.T @ z - sums * sums.T / n
         variance = squares - sums**2 / n
-        correlation = covariance / np.sqrt(variance * variance.T)
-    correlation[(n < _FEWEST_PAIRS) | (variance <= 1e-12 * squares) | (variance.T <= 1e-12 * squares.T)] = np.nan
-    return np.clip(correlation, -1, 1)
+        correlation = (z.T @ z - sums * sums.T / n) / np.sqrt(variance * variance.T)
+    flat = variance <= 1e-12 * n
+    return np.where((n < _FEWEST_PAIRS) | flat | flat.T, np.nan, np.clip(correlation, -1, 1))
 
 
 def _cells(matrix: Cells) -> list[list[float | None]]:
@@ -62,15 +59,10 @@ def _cells(matrix: Cells) -> list[list[float | None]]:
 
 def _projection(seen: Seen, rng: np.random.Generator) -> Projection | None:
     """The two principal components of the completed, standardised table."""
-    coordinates = seen.coordinates
-    with np.errstate(invalid="ignore"):
-        known = ~np.isnan(coordinates).all(axis=0)
-        coordinates = coordinates[:, known]
-        spread = np.nanstd(coordinates, axis=0)
-        z = (coordinates - np.nanmean(coordinates, axis=0))[:, spread > 0] / spread[spread > 0]
+    z = np.nan_to_num(standardised(seen.coordinates))
+    z = np.clip(z[:, z.any(axis=0)], -_FARTHEST, _FARTHEST)  # one mistyped number must not be the whole picture
     if z.shape[1] < 2 or len(z) < 3:
         return None
-    z = np.nan_to_num(np.clip(z, -6, 6))  # one mistyped number must not be the whole picture
     z -= z.mean(axis=0)
     _, sizes, axes = np.linalg.svd(z, full_matrices=False)
     axes *= np.sign(axes[np.arange(len(axes)), np.abs(axes).argmax(axis=1)])[:, None]  # or signs would be arbitrary

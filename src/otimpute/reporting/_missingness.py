@@ -8,10 +8,10 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.stats import chi2, norm, rankdata
 
+from .._words import count, listed, number, share
 from ..gaussian import fit_gaussian
 from ..table import CategoryCode, ColumnCode, MomentCode, NumberCode
-from ._seen import Cells, Seen, is_nominal
-from ._words import count, listed, number, share
+from ._seen import Cells, Seen, is_nominal, standardised
 from .data import Association, ColumnHoles, Matrix, McarTest, Missingness, Pattern, Patterns, Predictors
 
 _MOST_PATTERN_COLUMNS = 16
@@ -180,14 +180,13 @@ def little_test(seen: Seen) -> McarTest:
     def untested(why: str) -> McarTest:
         return McarTest(None, None, None, len(values), values.shape[1], len(patterns), f"Not tested: {why}.", _CAVEAT)
 
-    if not missing.any():
+    if not seen.holes[:, by_holes].any():
         return untested("no number, date or ordered category is missing")
     if values.shape[1] < 2:
         return untested("the test needs two columns of numbers, dates or ordered categories")
     if len(values) <= 2 * values.shape[1]:
         return untested(f"{count(len(values), 'row')} are too few for {count(values.shape[1], 'column')}")
-    with np.errstate(invalid="ignore"):
-        z = (values - np.nanmean(values, axis=0)) / np.nanstd(values, axis=0)
+    z = standardised(values)
     model = fit_gaussian(np.where(missing, 0.0, z), missing, prior_rows=1e-3, tolerance=1e-6, max_iterations=1000)
     statistic, freedom = 0.0, -values.shape[1]
     for k, pattern in enumerate(patterns):

@@ -10,9 +10,9 @@ import narwhals as nw
 import numpy as np
 from numpy.typing import NDArray
 
+from .._words import number
 from ..estimator import BaseImputer
 from ..table import CategoryCode, ColumnCode, MomentCode, NumberCode, Table, as_frame, category_of, seconds_of
-from ._words import number
 
 Cells = NDArray[np.float64]
 
@@ -65,6 +65,23 @@ def labels_of(code: ColumnCode, values: Cells) -> list[str]:
     return [number(float(value)) for value in values]
 
 
+def centre_and_spread(values: Cells) -> tuple[Cells, Cells]:
+    """Mean and standard deviation of what is known of each column; 0 and 0 where nothing is."""
+    known = ~np.isnan(values)
+    n = np.maximum(known.sum(axis=0), 1)
+    largest = np.abs(np.where(known, values, 0.0)).max(axis=0, initial=0.0)
+    shrunk = np.where(known, values / np.where(largest > 0, largest, 1.0), 0.0)  # squares of huge numbers would be infinite
+    mean = shrunk.sum(axis=0) / n
+    spread = np.sqrt(np.where(known, (shrunk - mean) ** 2, 0.0).sum(axis=0) / n)
+    return mean * largest, np.where(spread > 1e-12, spread, 0.0) * largest
+
+
+def standardised(values: Cells) -> Cells:
+    """Columns in standard deviations from their mean, NaN where unknown; 0 throughout in those that do not vary."""
+    centre, spread = centre_and_spread(values)
+    return np.where(spread > 0, (values - centre) / np.where(spread > 0, spread, 1.0), values * 0.0)
+
+
 def read_table(imputer: BaseImputer, X: Any) -> Table:
     """The table as the imputer sees it; the imputer stays as it is."""
     return imputer._read(X, reset=False)
@@ -113,8 +130,7 @@ def completed_like(imputer: BaseImputer, table: Table, X_imputed: Any) -> Any:
     if frame is None or frame.implementation != table.source.implementation:
         kind = type(nw.to_native(table.source)).__module__.partition(".")[0]
         raise TypeError(f"X is a table of {kind}, X_imputed must be one too, got {type(X_imputed).__name__}")
-    present = [frame[name] for name in table.source.columns if name in frame.columns]
-    return table.source.with_columns(*present)
+    return table.source.with_columns(*(column for column in frame.iter_columns() if column.name in table.source.columns))
 
 
 def to_numbers(codes: Sequence[ColumnCode], coordinates: Cells, integers: str | None = None) -> Cells:

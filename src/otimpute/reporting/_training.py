@@ -6,8 +6,8 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from .._words import count
 from ..estimator import BaseImputer
-from ._words import count
 from .data import Curve, Training, Weights
 
 _MOST_COLUMNS = 40

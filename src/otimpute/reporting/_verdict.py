@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from .._words import count, listed, share
 from ._check import MEAN
 from ._missingness import speaks_against_chance
-from ._words import count, listed, share
 from .data import ColumnReport, HiddenCheck, Light, Missingness, TableFacts, Training
 
 _CLEARLY_BETTER = 0.97

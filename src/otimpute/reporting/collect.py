@@ -17,6 +17,7 @@ import otimpute
 
 from .._checks import check_count, check_flag
 from .._random import generator
+from .._words import count
 from ..estimator import BaseImputer
 from ..table import Table
 from ._check import check_on_hidden
@@ -26,7 +27,6 @@ from ._missingness import describe_missingness
 from ._seen import completed_like, names_of, read_table, see
 from ._training import describe_training
 from ._verdict import give_verdict
-from ._words import count
 from .data import HiddenCheck, ReportData, Reproduce, TableFacts
 
 _CHUNK = 100_000
@@ -113,7 +113,9 @@ def _reproduce(imputer: BaseImputer, table: Table, source: str | None, command: 
     parameters = {name: repr(value) for name, value in imputer.get_params(deep=False).items()}
     words = []
     if "random_state" in parameters and getattr(imputer, "random_state", 0) is None:
-        words.append("random_state was None: another fit gives other values. Pass a number to get the same again.")
+        words.append(
+            "random_state was None: a method that draws at random gives other values next time; pass a number to get the same."
+        )
     home = "otimpute" if type(imputer).__name__ in otimpute.__all__ else type(imputer).__module__.rpartition(".")[0]
     read = f"pd.read_csv({source!r})" if source and source.endswith(".csv") else f"...  # {source or 'your table'}"
     code = "\n".join(

@@ -1,0 +1,63 @@
+"""``otimpute report``: a page on a table and the model that fills its holes."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from .._optional import require
+from .apply import as_model_reads, columns_for, load_model, schema_of
+from .options import InputFile, Reading, Replacing, Showing, about, check_apart, command, option
+from .page import check_report, make_report, tell_report
+from .show import collected_notes, tell_json, tell_notes, working
+
+if TYPE_CHECKING:
+    from ..estimator import BaseImputer
+
+
+@command
+def report(
+    context: typer.Context,
+    model: Annotated[Path, typer.Argument(metavar="MODEL", help="A file of otimpute fit.", show_default=False)],
+    source: InputFile,
+    writing: Replacing,
+    showing: Showing,
+    reading: Reading,
+    out: Annotated[Path | None, typer.Option("--out", "-o", metavar="REPORT", help="An HTML file.", show_default=False)] = None,
+    check: Annotated[
+        bool, option("Report", "Fit a copy to the table with values hidden, to see how far off it is.", "--check/--no-check")
+    ] = True,
+    max_rows: Annotated[int, option("Report", "Show a sample of so many rows.", default=True, min=10)] = 10_000,
+    seed: Annotated[int, option("Report", "For the sample and the hidden values.", default=True, min=0)] = 0,
+) -> None:
+    """Show what is missing in a table, what a model fills in, and whether to believe it.
+
+    One HTML file that needs no other and no network; [bold]--json[/] gives what it says to machines.
+    """
+    if out is None and not showing.json:
+        raise ValueError("nothing to write: pass -o REPORT.html, or --json")
+    check_apart({"MODEL": model, "IN": source, "--out": out})
+    if out is not None:
+        check_report(out, writing)
+    imputer = load_model(model)
+    with collected_notes() as notes, working(f"reading {source} …", shown=not showing.quiet) as say:
+        X = _read_for(imputer, source, reading)
+        say("checking on hidden values …" if check else "drawing …")
+        with about(source):
+            made = make_report(imputer, X, None, out, source, context.obj, check=check, max_rows=max_rows, seed=seed)
+    if showing.json:
+        tell_json(made.as_dict(), err=False)
+        return
+    tell_notes(notes)
+    if not showing.quiet:
+        tell_report(made, str(out))
+
+
+def _read_for(imputer: BaseImputer, source: str, reading: Reading) -> Any:
+    """The columns of a file that a model knows, as it reads them."""
+    pa = require("pyarrow", "reading tables", "cli")
+    with reading.open(source, schema_of(imputer)) as table:
+        names = columns_for(imputer, table.schema.names)
+        return pa.concat_tables([as_model_reads(chunk.frame.select(names), imputer) for chunk in table.chunks()])
