@@ -1,0 +1,39 @@
+"""The table as a whole."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from xml.etree.ElementTree import Element
+
+from ..._words import count, share
+from ..data import Projection
+from .axes import WIDTH, Scale, axes, cross, dot, figure, path
+from .heat import heat_map
+
+_HEIGHT = 400
+
+
+def correlations(when: str, columns: Sequence[str], cells: Sequence[Sequence[float | None]]) -> Element:
+    """How columns go together, before or after."""
+    pairs = [abs(value) for j, row in enumerate(cells) for value in row[:j] if value is not None]
+    mean = f"{sum(pairs) / len(pairs):.2f}" if pairs else "unknown"
+    finding = f"{count(len(columns), 'column')}; the mean strength of a correlation is {mean}."
+    return heat_map(f"Correlations {when}", finding, columns, columns, cells, signed=True)
+
+
+def projection(found: Projection) -> Element:
+    """Rows in the plane in which they vary most: dots were complete, crosses have imputed values."""
+    across = Scale.over((x for x, _, _ in found.points), 50, WIDTH - 12, margin=0.06)
+    up = Scale.over((y for _, y, _ in found.points), _HEIGHT - 46, 12, margin=0.06)
+    complete = [dot(across(x), up(y)) for x, y, n in found.points if not n]
+    imputed = [cross(across(x), up(y), 2.5) for x, y, n in found.points if n]
+    names = [f"component {k + 1} ({share(each)} of the variance)" for k, each in enumerate(found.explained)]
+    frame = axes(across, up, across_label=names[0], up_label=names[1] if len(names) > 1 else "")
+    finding = (
+        f"{count(len(complete), 'complete row')} as dots, {count(len(imputed), 'row')} with imputed values as crosses; the plane "
+        f"has {share(sum(found.explained))} of the variance."
+    )
+    return figure(
+        "Rows in the plane in which they vary most", finding, WIDTH, _HEIGHT, *frame, path(complete, "dot-observed"),
+        path(imputed, "cross-imputed"),
+    )  # fmt: skip
