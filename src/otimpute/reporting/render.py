@@ -27,9 +27,10 @@ def render(data: ReportData) -> str:
     Markup = require("markupsafe", "a report", "report").Markup
     environment = jinja2.Environment(
         loader=jinja2.PackageLoader("otimpute.reporting"), autoescape=True, undefined=jinja2.StrictUndefined,
-        trim_blocks=True, lstrip_blocks=True, finalize=lambda value: Markup(to_html(value)) if isinstance(value, Element) else value,
+        trim_blocks=True, lstrip_blocks=True,
+        finalize=lambda value: Markup(to_html(value)) if isinstance(value, Element) else value,
     )  # fmt: skip
-    environment.filters |= {"share": share, "number": number, "count": count}
+    environment.filters |= {"share": share, "number": number, "count": count, "prose": _prose}
     style, script = (environment.loader.get_source(environment, name)[0] for name in ("style.css", "script.js"))
     page: str = environment.get_template("report.html.j2").render(
         data=data,
@@ -50,9 +51,17 @@ def _overall(data: ReportData) -> str:
     return next(light for light in ("bad", "caution", "good", "unknown") if light in lights)
 
 
+def _prose(words: str) -> str:
+    """No line begins with the % of a number."""
+    return words.replace(" %", "\N{NO-BREAK SPACE}%")
+
+
 def _policy(style: str, script: str) -> str:
     """What a browser may load for the page: nothing but the page's own style and script, known by their hashes."""
-    return f"default-src 'none'; img-src data:; style-src {_hash(style)}; script-src {_hash(script)}; base-uri 'none'; form-action 'none'"
+    return (
+        f"default-src 'none'; img-src data:; style-src {_hash(style)}; script-src {_hash(script)}; "
+        "base-uri 'none'; form-action 'none'"
+    )
 
 
 def _hash(text: str) -> str:

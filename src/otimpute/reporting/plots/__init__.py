@@ -1,6 +1,6 @@
 """Pictures of a report: pure functions from its data to SVG; the page's style sheet gives them their colours."""
 
-from .check import off_by_column, off_by_method, other_methods, pairs_of_categories, true_against_imputed
+from .check import mark, methods_by_mark, off_by_column, off_by_method, pairs_of_categories, true_against_imputed
 from .columns import observed_against_imputed
 from .joint import correlations, projection
 from .missingness import MOST_BARS, holes_by_column, matrix, patterns, predictors
@@ -11,11 +11,12 @@ __all__ = [
     "correlations",
     "curve",
     "holes_by_column",
+    "mark",
     "matrix",
+    "methods_by_mark",
     "observed_against_imputed",
     "off_by_column",
     "off_by_method",
-    "other_methods",
     "pairs_of_categories",
     "patterns",
     "predictors",

@@ -16,8 +16,8 @@ from ..._markup import element, short
 from .._scale import nice_places
 
 WIDTH = 480  # of a picture that may be scaled down to a telephone's screen; wider ones scroll
-_BAR_LABEL, _BAR_WORDS, _BAR_PITCH = 150, 86, 24
-_LABEL_LETTERS = 22
+_LETTER = 6.8  # about the width of one
+_BAR_PITCH = 24
 
 
 def figure(title: str, finding: str, width: float, height: float, *marks: Element) -> Element:
@@ -40,7 +40,7 @@ class Scale:
     @classmethod
     def over(cls, values: Iterable[float], start: float, end: float, *, margin: float = 0.0) -> Scale:
         """A scale that holds all values."""
-        known = list(values) or [0.0, 1.0]
+        known = list(values)
         low, high = min(known), max(known)
         if high / 2 - low / 2 <= 1e-12 * max(abs(low), abs(high)):
             low, high = low - (abs(low) / 10 or 0.5), high + (abs(high) / 10 or 0.5)
@@ -48,7 +48,8 @@ class Scale:
         return cls(low - edge, high + edge, start, end)
 
     def __call__(self, value: float) -> float:
-        share = (value / 2 - self.low / 2) / (self.high / 2 - self.low / 2)  # the halves of huge numbers have a difference
+        """The place of a number."""
+        share = (value / 2 - self.low / 2) / (self.high / 2 - self.low / 2)  # a difference of huge numbers may be infinite
         return self.start + min(max(share, 0.0), 1.0) * (self.end - self.start)
 
     def ticks(self) -> list[tuple[float, str]]:
@@ -59,7 +60,7 @@ class Scale:
 def plain(name: str) -> str:
     """A name in one line, and visible if it is empty.
 
-    >>> plain(" a\\nb "), plain("")
+    >>> plain(" a  b "), plain("")
     ('a b', "''")
     """
     return " ".join(name.split()) or "''"
@@ -71,10 +72,18 @@ def shortened(name: str, most: int) -> str:
     >>> shortened("temperature", 8), shortened("温度温度温度", 8), shortened("short", 8)
     ('tempera…', '温度温…', 'short')
     """
-    widths = list(accumulate(2 if east_asian_width(letter) in "WF" else int(not combining(letter)) for letter in name))
-    if not widths or widths[-1] <= most:
-        return name
-    return name[: bisect_right(widths, most - 1)] + "…"
+    widths = _widths(name)
+    return name if not widths or widths[-1] <= most else name[: bisect_right(widths, most - 1)] + "…"
+
+
+def room_for(names: Iterable[str], most: int) -> float:
+    """What labels of at most so many letters take, with a margin."""
+    longest = max(((_widths(plain(name)) or [0])[-1] for name in names), default=0)
+    return 14 + _LETTER * min(max(longest, 4), most)
+
+
+def _widths(name: str) -> list[int]:
+    return list(accumulate(2 if east_asian_width(letter) in "WF" else int(not combining(letter)) for letter in name))
 
 
 def label(words: str, x: float, y: float, *, most: int = 1000, upward: bool = False, **attributes: str) -> Element:
@@ -84,6 +93,21 @@ def label(words: str, x: float, y: float, *, most: int = 1000, upward: bool = Fa
     whole = [element("title", words)] if shown != words else []
     turn = f"rotate(-90 {short(x)} {short(y)})" if upward else None
     return element("text", *whole, shown, x=x, y=y, transform=turn, **attributes)
+
+
+def names_beside(names: Sequence[str], right: float, top: float, pitch: float, most: int) -> list[Element]:
+    """Names of rows, left of them."""
+    return [label(name, right - 7, top + (k + 0.5) * pitch + 4, most=most, text_anchor="end") for k, name in enumerate(names)]
+
+
+def names_above(names: Sequence[str], left: float, bottom: float, pitch: float, most: int) -> list[Element]:
+    """Names of columns, upright above them."""
+    return [label(name, left + (k + 0.5) * pitch + 4, bottom - 7, most=most, upward=True) for k, name in enumerate(names)]
+
+
+def stripes(n: int, top: float, width: float, pitch: float) -> Element:
+    """Every second row of ``n`` a little darker."""
+    return path([box(0, top + k * pitch, width, pitch) for k in range(0, n, 2)], "stripe")
 
 
 def line(x1: float, y1: float, x2: float, y2: float, class_: str) -> Element:
@@ -106,32 +130,26 @@ def dot(x: float, y: float) -> str:
     return f"M{short(x)} {short(y)}h0"
 
 
-def cross(x: float, y: float, arm: float = 3) -> str:
-    """A cross as a piece of a path."""
-    return f"M{short(x - arm)} {short(y - arm)}l{short(2 * arm)} {short(2 * arm)}m{short(-2 * arm)} 0l{short(2 * arm)} {short(-2 * arm)}"
-
-
-def axes(across: Scale, up: Scale, *, across_label: str = "", up_label: str = "") -> list[Element]:
+def axes(across: Scale, up: Scale, *, across_label: str, up_label: str = "") -> list[Element]:
     """The frame of a picture with numbers on both sides."""
     marks = [line(across.start, y, across.end, y, "grid") for y, _ in up.ticks()]
-    marks += [line(across.start, up.start, across.end, up.start, "axis")]
+    marks.append(line(across.start, up.start, across.end, up.start, "axis"))
     marks += [label(words, across.start - 6, y + 4, text_anchor="end", class_="tick") for y, words in up.ticks()]
-    marks += [label(words, x, up.start + 16, text_anchor="middle", class_="tick") for x, words in _apart(across.ticks())]
+    marks += [label(words, x, up.start + 17, text_anchor="middle", class_="tick") for x, words in _apart(across.ticks())]
     middle = (across.start + across.end) / 2
-    if across_label:
-        marks.append(label(across_label, middle, up.start + 33, text_anchor="middle", class_="tick"))
+    marks.append(label(across_label, middle, up.start + 35, text_anchor="middle", class_="tick"))
     if up_label:
         marks.append(label(up_label, 12, (up.start + up.end) / 2, upward=True, text_anchor="middle", class_="tick"))
     return marks
 
 
-def _apart(ticks: Sequence[tuple[float, str]], letter: float = 7.5) -> list[tuple[float, str]]:
+def _apart(ticks: Sequence[tuple[float, str]]) -> list[tuple[float, str]]:
     """Labels of an axis that do not touch: all of them, or every second one, ..."""
-    for every in range(1, len(ticks) + 1):
+    for every in range(1, len(ticks)):
         some = list(ticks[::every])
-        if all(b[0] - a[0] > letter * (len(a[1]) + len(b[1])) / 2 + 6 for a, b in pairwise(some)):
+        if all(b[0] - a[0] > _LETTER * (len(a[1]) + len(b[1])) / 2 + 8 for a, b in pairwise(some)):
             return some
-    return []
+    return list(ticks[:1])
 
 
 @dataclass(frozen=True)
@@ -144,23 +162,14 @@ class Bar:
     class_: str
 
 
-def bars(title: str, finding: str, rows: Sequence[Bar]) -> Element:
-    """Horizontal bars, each with its name and its number."""
-    room = WIDTH - _BAR_LABEL - _BAR_WORDS
-    marks: list[Element] = []
+def bars(title: str, finding: str, rows: Sequence[Bar], *, width: float = WIDTH, most: int = 22) -> Element:
+    """Horizontal bars, each with its name, in at most so many letters, and its number."""
+    left = room_for((bar.name for bar in rows), most)
+    room = width - left - room_for((bar.words for bar in rows), 20)
+    marks = names_beside([bar.name for bar in rows], left, 0, _BAR_PITCH, most)
     for k, bar in enumerate(rows):
-        y = k * _BAR_PITCH
-        length = room * bar.length
-        marks += [
-            label(bar.name, _BAR_LABEL - 8, y + 16, most=_LABEL_LETTERS, text_anchor="end"),
-            path([box(_BAR_LABEL, y + 4, max(length, 1), _BAR_PITCH - 8)], bar.class_, f"{plain(bar.name)}: {bar.words}"),
-            label(bar.words, _BAR_LABEL + length + 6, y + 16, class_="tick"),
-        ]
-    return figure(
-        title,
-        finding,
-        WIDTH,
-        len(rows) * _BAR_PITCH + 4,
-        *marks,
-        line(_BAR_LABEL, 0, _BAR_LABEL, len(rows) * _BAR_PITCH, "axis"),
-    )
+        y, length = k * _BAR_PITCH, max(room * bar.length, 1.0)
+        marks.append(path([box(left, y + 4, length, _BAR_PITCH - 8)], bar.class_, f"{plain(bar.name)}: {bar.words}"))
+        marks.append(label(bar.words, left + length + 6, y + 16, class_="tick"))
+    height = len(rows) * _BAR_PITCH
+    return figure(title, finding, width, height, *marks, line(left, 0, left, height, "axis"))

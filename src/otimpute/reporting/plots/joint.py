@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from xml.etree.ElementTree import Element
 
+from ..._markup import short
 from ..._words import count, share
 from ..data import Projection
-from .axes import WIDTH, Scale, axes, cross, dot, figure, path
+from .axes import WIDTH, Scale, axes, dot, figure, path
 from .heat import heat_map
 
 _HEIGHT = 400
@@ -23,17 +24,21 @@ def correlations(when: str, columns: Sequence[str], cells: Sequence[Sequence[flo
 
 def projection(found: Projection) -> Element:
     """Rows in the plane in which they vary most: dots were complete, crosses have imputed values."""
-    across = Scale.over((x for x, _, _ in found.points), 50, WIDTH - 12, margin=0.06)
+    across = Scale.over((x for x, _, _ in found.points), 56, WIDTH - 12, margin=0.06)
     up = Scale.over((y for _, y, _ in found.points), _HEIGHT - 46, 12, margin=0.06)
     complete = [dot(across(x), up(y)) for x, y, n in found.points if not n]
-    imputed = [cross(across(x), up(y), 2.5) for x, y, n in found.points if n]
-    names = [f"component {k + 1} ({share(each)} of the variance)" for k, each in enumerate(found.explained)]
-    frame = axes(across, up, across_label=names[0], up_label=names[1] if len(names) > 1 else "")
+    imputed = [_cross(across(x), up(y)) for x, y, n in found.points if n]
+    x_name, y_name = [f"component {k + 1} ({share(each)} of the variance)" for k, each in enumerate(found.explained)]
+    frame = axes(across, up, across_label=x_name, up_label=y_name)
     finding = (
-        f"{count(len(complete), 'complete row')} as dots, {count(len(imputed), 'row')} with imputed values as crosses; the plane "
-        f"has {share(sum(found.explained))} of the variance."
+        f"{count(len(complete), 'complete row')} as dots, {count(len(imputed), 'row')} with imputed values as crosses; the "
+        f"plane has {share(sum(found.explained))} of the variance."
     )
     return figure(
         "Rows in the plane in which they vary most", finding, WIDTH, _HEIGHT, *frame, path(complete, "dot-observed"),
         path(imputed, "cross-imputed"),
     )  # fmt: skip
+
+
+def _cross(x: float, y: float) -> str:
+    return f"M{short(x - 2.5)} {short(y - 2.5)}l5 5m-5 0l5 -5"

@@ -7,21 +7,23 @@ from xml.etree.ElementTree import Element
 
 from ..._markup import element
 from ..._words import count, listed, share
-from ..data import ColumnHoles, Matrix, Patterns, Predictors
-from .axes import WIDTH, Bar, bars, box, dot, figure, label, line, path, plain
-from .heat import coloured, heat_map, legend
+from ..data import ColumnHoles, Matrix, Pattern, Patterns, Predictors
+from .axes import WIDTH, Bar, bars, box, dot, figure, label, line, names_above, names_beside, path, plain, room_for, stripes
+from .heat import LEGEND_HEIGHT, coloured, heat_map, legend
 
 MOST_BARS = 30
+_PITCH = 22
+_HIGHEST = 70  # of the bars above patterns
 _MOST_MATRIX_NAMES = 40
-_MATRIX_LETTERS = 16
+_MOST_LETTERS = 18
 
 
 def holes_by_column(columns: Sequence[ColumnHoles]) -> Element:
     """How much is missing in which column, those with most of it first."""
     incomplete = sorted((each for each in columns if each.n_missing), key=lambda each: -each.share)
-    most = incomplete[0]
+    first = incomplete[0]
     finding = (
-        f"{count(len(incomplete), 'column')} of {len(columns)} with holes; most in {plain(most.name)}, {share(most.share)}."
+        f"{len(incomplete)} of {count(len(columns), 'column')} with holes; most in {plain(first.name)}, {share(first.share)}."
     )
     rows = [
         Bar(each.name, each.share, f"{share(each.share)} · {each.n_missing:,}", "missing") for each in incomplete[:MOST_BARS]
@@ -31,87 +33,74 @@ def holes_by_column(columns: Sequence[ColumnHoles]) -> Element:
 
 def patterns(found: Patterns) -> Element:
     """Which columns are missing together (dots), and in how many rows (bars above them)."""
-    left, top, pitch, high = 150, 96, 22, 70
-    n = max(len(found.rows), 1)
-    step = min((WIDTH - left) / n, 40)
-    bottom = top + pitch * len(found.columns)
-    largest = max((each.n_rows for each in found.rows), default=1)
-    marks = [path([box(0, top + k * pitch, left + n * step, pitch) for k in range(0, len(found.columns), 2)], "stripe")]
-    marks += [
-        label(name, left - 8, top + (k + 0.5) * pitch + 4, most=20, text_anchor="end") for k, name in enumerate(found.columns)
+    n_columns, n_patterns = len(found.columns), len(found.rows)
+    left, top = room_for(found.columns, _MOST_LETTERS), _HIGHEST + 26
+    step = min((WIDTH - left) / n_patterns, 40)
+    largest = max(each.n_rows for each in found.rows)
+    middles = [top + (k + 0.5) * _PITCH for k in range(n_columns)]
+    there = [
+        dot(left + (j + 0.5) * step, middles[k])
+        for j, pattern in enumerate(found.rows) for k in range(n_columns) if k not in pattern.missing
+    ]  # fmt: skip
+    marks = [
+        stripes(n_columns, top, left + n_patterns * step, _PITCH),
+        *names_beside(found.columns, left, top, _PITCH, _MOST_LETTERS),
+        path(there, "dot-there"),
     ]
-    absent = []
     for j, pattern in enumerate(found.rows):
-        x = left + (j + 0.5) * step
-        height = max(high * pattern.n_rows / largest, 1)
-        names = [plain(found.columns[k]) for k in pattern.missing]
-        what = f"missing: {listed(names)}" if names else "nothing missing"
-        places = [top + (k + 0.5) * pitch for k in pattern.missing]
-        absent += [dot(x, top + (k + 0.5) * pitch) for k in range(len(found.columns)) if k not in pattern.missing]
-        kind = "missing" if names else "complete"
+        x, height = left + (j + 0.5) * step, max(_HIGHEST * pattern.n_rows / largest, 1)
+        places = [middles[k] for k in pattern.missing]
         marks.append(
             element(
                 "g",
-                element("title", f"{count(pattern.n_rows, 'row')} ({share(pattern.share)}), {what}"),
-                path([box(x - step * 0.32, top - 8 - height, step * 0.64, height)], kind),
-                label(f"{pattern.n_rows:,}", x, top - 12 - height, text_anchor="middle", class_="tick"),
+                element("title", _in_words(found, pattern)),
+                path([box(x - step * 0.32, top - 8 - height, step * 0.64, height)], "missing" if places else "complete"),
+                label(f"{pattern.n_rows:,}", x, top - 12 - height, text_anchor="middle", class_="small"),
                 *([line(x, places[0], x, places[-1], "together")] if len(places) > 1 else []),
                 path([dot(x, y) for y in places], "dot-missing"),
             )
         )
-    first = found.rows[0]
-    often = listed([plain(found.columns[k]) for k in first.missing]) or "nothing"
-    finding = (
-        f"{count(found.n_patterns, 'pattern')}; the most frequent one, in {count(first.n_rows, 'row')} "
-        f"({share(first.share)}), has {often} missing."
-    )
-    marks.insert(1, path(absent, "dot-there"))
-    return figure("Which columns are missing together", finding, WIDTH, bottom + 4, *marks)
+    finding = f"{count(found.n_patterns, 'pattern')}. The most frequent: {_in_words(found, found.rows[0])}."
+    return figure("Which columns are missing together", finding, WIDTH, top + n_columns * _PITCH, *marks)
+
+
+def _in_words(found: Patterns, pattern: Pattern) -> str:
+    names = listed([plain(found.columns[k]) for k in pattern.missing])
+    return f"{count(pattern.n_rows, 'row')} ({share(pattern.share)}) with {f'{names} missing' if names else 'nothing missing'}"
 
 
 def matrix(found: Matrix) -> Element:
     """Where in the table values are missing: columns across, blocks of rows down."""
     n_blocks, n_columns = len(found.share), len(found.columns)
-    width, height = max(7.0, min(26.0, 420 / n_columns)), max(5.0, min(16.0, 300 / n_blocks))
     named = n_columns <= _MOST_MATRIX_NAMES
-    left, top = 56, 24 + 6.6 * min(max(len(name) for name in found.columns), _MATRIX_LETTERS) if named else 28
-    if named:
-        names = [
-            label(name, left + (k + 0.5) * width + 4, top - 6, most=_MATRIX_LETTERS, upward=True)
-            for k, name in enumerate(found.columns)
-        ]
-    else:
-        every = range(9, n_columns, 10)
-        names = [label(str(k + 1), left + (k + 0.5) * width, top - 8, text_anchor="middle", class_="tick") for k in every]
+    left, top = room_for([f"{found.n_rows:,}"], 12), room_for(found.columns, _MOST_LETTERS) if named else 28.0
+    width, height = max(7.0, min(26.0, (WIDTH - left) / n_columns)), max(5.0, min(16.0, 300 / n_blocks))
     bottom = top + n_blocks * height
-    marked = sorted({round(k * (n_blocks - 1) / 5) for k in range(6)})
-    rows = [
-        label(f"{found.first_rows[j]:,}", left - 6, top + (j + 0.5) * height + 4, text_anchor="end", class_="tick")
-        for j in marked
-    ]
-    per_block = max(1, round(found.n_rows / n_blocks))
-    finding = f"{count(found.n_rows, 'row')} in blocks of about {per_block:,}, {count(n_columns, 'column')} in the order of the table."
-    wide = max(left + n_columns * width + 8, left + 150)
-    cells = coloured(found.share, left, top, width, height)
-    return figure(
-        "Where in the table values are missing",
-        finding,
-        wide,
-        bottom + 30,
-        *cells,
-        *names,
-        *rows,
-        *legend(left, bottom + 10, signed=False),
+    marks = coloured(found.share, left, top, width, height)
+    if named:
+        marks += names_above(found.columns, left, top, width, _MOST_LETTERS)
+    else:
+        tenths = [k for k in range(n_columns) if k == 0 or k % 10 == 9]
+        marks += [label(f"{k + 1}", left + (k + 0.5) * width, top - 8, text_anchor="middle", class_="tick") for k in tenths]
+    for j in sorted({round(k * (n_blocks - 1) / 5) for k in range(6)}):
+        row = f"{found.first_rows[j]:,}"
+        marks.append(label(row, left - 7, top + (j + 0.5) * height + 4, text_anchor="end", class_="tick"))
+    rows_at_once = max(1, round(found.n_rows / n_blocks))
+    emptiest = max(range(n_blocks), key=lambda j: sum(found.share[j]))
+    finding = (
+        f"{count(found.n_rows, 'row')} in blocks of about {rows_at_once:,}, {count(n_columns, 'column')} in the order of the "
+        f"table. Most is missing in the block that begins at row {found.first_rows[emptiest]:,}: "
+        f"{share(sum(found.share[emptiest]), n_columns)}."
     )
+    whole_width = left + max(n_columns * width, 150)
+    marks += legend(left, bottom)
+    return figure("Where in the table values are missing", finding, whole_width, bottom + LEGEND_HEIGHT, *marks)
 
 
 def predictors(found: Predictors) -> Element:
     """How much the values of one column (across) tell about where another (down) is missing."""
+    finding = "No column tells more than chance would about where another is missing."
     if found.strongest:
         first = found.strongest[0]
-        finding = (
-            f"Strongest: where {plain(first.missing)} is missing goes with {plain(first.column)}, {first.strength:.2f} of 1."
-        )
-    else:
-        finding = "No column tells more than chance would about where another is missing."
+        finding = f"Strongest: {plain(first.column)} tells where {plain(first.missing)} is missing, {first.strength:.2f} of 1."
     return heat_map("Which columns tell where others are missing", finding, found.missing, found.columns, found.strength)
