@@ -5,6 +5,7 @@ Colours, strokes and fonts are those of classes in the page's style sheet, so th
 
 from __future__ import annotations
 
+import sys
 from bisect import bisect_right
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -16,8 +17,9 @@ from ..._markup import element, short
 from .._scale import nice_places
 
 WIDTH = 480  # of a picture that may be scaled down to a telephone's screen; wider ones scroll
-_LETTER = 6.8  # about the width of one
+_LETTER = 7.2  # about the width of one
 _BAR_PITCH = 24
+_LARGEST = sys.float_info.max
 
 
 def figure(title: str, finding: str, width: float, height: float, *marks: Element) -> Element:
@@ -45,7 +47,7 @@ class Scale:
         if high / 2 - low / 2 <= 1e-12 * max(abs(low), abs(high)):
             low, high = low - (abs(low) / 10 or 0.5), high + (abs(high) / 10 or 0.5)
         edge = margin * (high / 2 - low / 2)
-        return cls(low - edge, high + edge, start, end)
+        return cls(max(low - edge, -_LARGEST), min(high + edge, _LARGEST), start, end)
 
     def __call__(self, value: float) -> float:
         """The place of a number."""
@@ -73,7 +75,7 @@ def shortened(name: str, most: int) -> str:
     ('tempera…', '温度温…', 'short')
     """
     widths = _widths(name)
-    return name if not widths or widths[-1] <= most else name[: bisect_right(widths, most - 1)] + "…"
+    return name if not widths or widths[-1] <= most else name[: bisect_right(widths, most - 1)].rstrip() + "…"
 
 
 def room_for(names: Iterable[str], most: int) -> float:

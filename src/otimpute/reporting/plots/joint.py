@@ -11,7 +11,7 @@ from ..data import Projection
 from .axes import WIDTH, Scale, axes, dot, figure, path
 from .heat import heat_map
 
-_HEIGHT = 400
+_HEIGHT = 330
 
 
 def correlations(when: str, columns: Sequence[str], cells: Sequence[Sequence[float | None]]) -> Element:
