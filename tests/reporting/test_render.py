@@ -8,6 +8,7 @@ from base64 import b64encode
 from collections import Counter
 from html.parser import HTMLParser
 from importlib.resources import files
+from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
@@ -19,8 +20,8 @@ from otimpute.reporting import Report, ReportData
 from otimpute.reporting.render import render
 
 CASES = [
-    "flats", "hostile", "nothing missing", "no check", "one column", "three rows", "transformed", "a hundred columns", "experts",
-    "a method failed", "a broken promise",
+    "flats", "hostile", "nothing missing", "no check", "one column", "three rows", "transformed", "a hundred columns",
+    "experts", "a method failed", "a broken promise",
 ]  # fmt: skip
 SECTIONS = ["verdict", "missing", "fit", "columns", "whole", "check", "reproduce"]
 VOID = {"meta", "link", "input", "br", "img"}
@@ -42,6 +43,8 @@ class Page(HTMLParser):
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
         self.elements.append((tag, {name: value or "" for name, value in attrs}))
         self.texts.setdefault(tag, []).append("")
+        if tag in ("td", "th"):
+            self.handle_data(" ")
         if tag not in VOID:
             self.open.append(tag)
 
@@ -86,7 +89,7 @@ def test_pages_can_be_read_aloud(case: str, read: dict[str, Page]) -> None:
         assert svg.get("role") == "img" or svg.get("aria-hidden") == "true"
     levels = [int(tag[1]) for tag, _ in page.elements if tag in ("h1", "h2", "h3", "h4")]
     assert levels[0] == 1 and levels.count(1) == 1
-    assert all(b - a <= 1 for a, b in zip(levels, levels[1:], strict=False))
+    assert all(b - a <= 1 for a, b in pairwise(levels))
     assert len(page.all("caption")) == len(page.all("table"))
     assert all("scope" in each for each in page.all("th"))
     for link in page.all("a"):
@@ -115,13 +118,13 @@ def test_only_the_pages_own_style_and_script_may_run(case: str, read: dict[str, 
         assert f"{tag}-src 'sha256-{digest}'" in policy
 
 
-def test_hostile_names_are_text_only(read: dict[str, Page], hostile: object) -> None:
+def test_hostile_names_are_text_only(read: dict[str, Page]) -> None:
     page = read["hostile"]
-    assert (not page.all("img") and not page.all("b")) or all("onerror" not in each for each in page.all("img"))
+    assert not page.all("img") and len(page.all("script")) == len(page.all("style")) == 1
     text = page.text()
     for name in ("<script>alert(1)</script>", "</style><b>", "{{7*7}}", "<img src=x onerror=alert(1)>", "n" * 200, "حجم الشقة"):
         assert name in text
-    assert "49" not in [each for each in page.texts["bdi"] if each]
+    assert "49" not in page.texts["bdi"]
     assert all("alert(" not in each for tag in ("script", "style") for each in page.texts[tag])
 
 
