@@ -153,8 +153,8 @@ def test_patterns_have_a_dot_per_missing_column() -> None:
 
 
 def test_cells_of_maps_are_as_strong_as_numbers() -> None:
-    assert pieces(drawn("matrix"), "more level-10") == 1 + 1  # and one of the legend
-    assert pieces(drawn("matrix"), "more level-5") == 1
+    assert pieces(drawn("matrix"), "missing level-10") == 1 + 1  # and one of the legend
+    assert pieces(drawn("matrix"), "missing level-5") == 1
     correlations = drawn("correlations")
     assert pieces(correlations, "less level-7") == 2
     assert pieces(correlations, "unknown-cell") == 1

@@ -180,3 +180,35 @@ def test_notebooks_show_the_page_in_a_frame_of_its_own(pages: dict[str, ReportDa
     assert [tag for tag, _ in frame.elements] == ["iframe"]
     assert frame.all("iframe")[0]["srcdoc"] == made.html
     assert frame.all("iframe")[0]["sandbox"] == "allow-scripts"
+
+
+def luminance(colour: str) -> float:
+    parts = [int(colour[k : k + 2], 16) / 255 for k in (1, 3, 5)]
+    red, green, blue = (part / 12.92 if part <= 0.04045 else ((part + 0.055) / 1.055) ** 2.4 for part in parts)
+    return 0.2126 * red + 0.7152 * green + 0.0722 * blue
+
+
+def contrast(a: str, b: str) -> float:
+    """As the Web Content Accessibility Guidelines have it."""
+    low, high = sorted((luminance(a), luminance(b)))
+    return (high + 0.05) / (low + 0.05)
+
+
+def over(colour: str, opacity: float, ground: str) -> str:
+    mixed = (
+        round(opacity * int(colour[k : k + 2], 16) + (1 - opacity) * int(ground[k : k + 2], 16)) for k in (1, 3, 5)
+    )  # fmt: skip
+    return "#" + "".join(f"{part:02x}" for part in mixed)
+
+
+@pytest.mark.parametrize("theme", [0, 1], ids=["light", "dark"])
+def test_colours_can_be_told_apart(theme: int) -> None:
+    style = (files("otimpute.reporting") / "templates" / "style.css").read_text(encoding="utf-8")
+    colour = {name: pair[theme] for name, *pair in re.findall(r"--(\w+): light-dark\((#\w{6}), (#\w{6})\)", style)}
+    for text in ("ink", "quiet", "link", "good", "caution", "bad", "unknown"):
+        assert min(contrast(colour[text], colour[ground]) for ground in ("ground", "card", "stripe")) >= 4.5
+    for mark in ("observed", "imputed", "gone"):
+        assert contrast(colour[mark], colour["card"]) >= 3
+    strongest = float(re.findall(r"level-10 { fill-opacity: ([\d.]+)", style)[0])
+    for heat in ("more", "less"):
+        assert contrast(colour["ink"], over(colour[heat], strongest, colour["card"])) >= 4.5

@@ -43,8 +43,8 @@ def _written(value: float) -> str:
     return f"{value:.2f}".replace("-0.00", "0.00").replace("-", "−")
 
 
-def coloured(cells: Cells, left: float, top: float, width: float, height: float) -> list[Element]:
-    """The cells of a map, one path per colour; unknown ones are struck through."""
+def coloured(cells: Cells, left: float, top: float, width: float, height: float, *, positive: str = "more") -> list[Element]:
+    """The cells of a map, one path per colour, ``positive`` the class of that of positive ones; unknown ones are struck through."""
     by_class: dict[str, list[str]] = defaultdict(list)
     for j, row in enumerate(cells):
         for k, value in enumerate(row):
@@ -52,7 +52,7 @@ def coloured(cells: Cells, left: float, top: float, width: float, height: float)
             if value is None:
                 by_class["unknown-cell"].append(f"M{short(x)} {short(y + height)}l{short(width)} {short(-height)}")
             elif level := round(min(abs(value), 1.0) * _N_LEVELS):
-                by_class[f"{'less' if value < 0 else 'more'} level-{level}"].append(box(x, y, width, height))
+                by_class[f"{'less' if value < 0 else positive} level-{level}"].append(box(x, y, width, height))
                 if value < 0:
                     by_class["minus"].append(f"M{short(x + width / 2 - 3)} {short(y + height - 3)}h6")
     frame = path([box(left, top, len(cells[0]) * width, len(cells) * height)], "frame")
@@ -60,12 +60,12 @@ def coloured(cells: Cells, left: float, top: float, width: float, height: float)
     return [frame, *(path(by_class[name], name) for name in in_order)]
 
 
-def legend(left: float, bottom: float, *, signed: bool = False) -> list[Element]:
+def legend(left: float, bottom: float, *, signed: bool = False, positive: str = "more") -> list[Element]:
     """What the colours stand for, below a map."""
     levels = range(-_N_LEVELS if signed else 0, _N_LEVELS + 1, 2)
     begin, top = left + 20, bottom + 12
     return [
         label("−1" if signed else "0", begin - 5, top + 10, text_anchor="end", class_="tick"),
-        *coloured([[level / _N_LEVELS for level in levels]], begin, top, 10, 12),
+        *coloured([[level / _N_LEVELS for level in levels]], begin, top, 10, 12, positive=positive),
         label("1", begin + 10 * len(levels) + 5, top + 10, class_="tick"),
     ]

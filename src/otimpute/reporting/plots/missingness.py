@@ -76,7 +76,7 @@ def matrix(found: Matrix) -> Element:
     left, top = room_for([f"{found.n_rows:,}"], 12), room_for(found.columns, _MOST_LETTERS) if named else 28.0
     width, height = max(7.0, min(26.0, (WIDTH - left) / n_columns)), max(5.0, min(16.0, 300 / n_blocks))
     bottom = top + n_blocks * height
-    marks = coloured(found.share, left, top, width, height)
+    marks = coloured(found.share, left, top, width, height, positive="missing")
     if named:
         marks += names_above(found.columns, left, top, width, _MOST_LETTERS)
     else:
@@ -93,7 +93,7 @@ def matrix(found: Matrix) -> Element:
         f"{share(sum(found.share[emptiest]), n_columns)}."
     )
     whole_width = left + max(n_columns * width, 150)
-    marks += legend(left, bottom)
+    marks += legend(left, bottom, positive="missing")
     return figure("Where in the table values are missing", finding, whole_width, bottom + LEGEND_HEIGHT, *marks)
 
 
