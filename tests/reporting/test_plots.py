@@ -64,6 +64,7 @@ CHECK = HiddenCheck(29, 100, "Own", [], METHODS, CHECKS)
 PICTURES: dict[str, Callable[[], Element | None]] = {
     "holes": lambda: plots.holes_by_column(HOLES),
     "patterns": lambda: plots.patterns(PATTERNS),
+    "many rows": lambda: plots.patterns(Patterns(["a"], [Pattern([], 12345, 0.999), Pattern([0], 7, 0.001)], 2, 0)),
     "matrix": lambda: plots.matrix(MATRIX),
     "wide matrix": lambda: plots.matrix(Matrix([LONG] * 120, [1], 5, [[0.5] * 120], 0)),
     "predictors": lambda: plots.predictors(PREDICTORS),
@@ -158,8 +159,19 @@ def test_cells_of_maps_are_as_strong_as_numbers() -> None:
     correlations = drawn("correlations")
     assert pieces(correlations, "less level-7") == 2
     assert pieces(correlations, "unknown-cell") == 1
-    assert pieces(correlations, "minus") == 2 + 5
     assert "−0.70" in [text.text for text in correlations.iter("text")]
+
+
+def test_maps_without_room_for_numbers_have_signs() -> None:
+    cells = [[1.0 if j == k else -0.3 if j < k else 0.01 for k in range(20)] for j in range(20)]
+    picture = plots.correlations("after", [f"c{k}" for k in range(20)], cells)
+    assert pieces(picture, "minus") == 190
+    assert not [text for text in picture.iter("text") if text.get("class") == "cell"]
+
+
+def test_long_counts_of_patterns_stand_upright() -> None:
+    upright = [text for text in drawn("many rows").iter("text") if text.get("transform")]
+    assert [text.text for text in upright] == ["12,345", "7"]
 
 
 def test_few_imputed_values_are_ticks_and_many_a_line() -> None:

@@ -16,7 +16,7 @@ from xml.etree.ElementTree import Element
 from ..._markup import element, short
 from .._scale import nice_places
 
-WIDTH = 480  # of a picture that may be scaled down to a telephone's screen; wider ones scroll
+WIDTH = 410  # of a picture that may be scaled down to a telephone's screen; wider ones scroll
 _LETTER = 7.2  # about the width of one
 _BAR_PITCH = 24
 _LARGEST = sys.float_info.max
@@ -88,7 +88,7 @@ def _widths(name: str) -> list[int]:
     return list(accumulate(2 if east_asian_width(letter) in "WF" else int(not combining(letter)) for letter in name))
 
 
-def label(words: str, x: float, y: float, *, most: int = 1000, upward: bool = False, **attributes: str) -> Element:
+def label(words: str, x: float, y: float, *, most: int = 1000, upward: bool = False, **attributes: str | None) -> Element:
     """Words at a place, shortened if need be; the pointer shows them in full."""
     words = plain(words)
     shown = shortened(words, most)

@@ -1,4 +1,4 @@
-"""Maps of numbers from 0 to 1, or from −1 to 1: the stronger the colour, the larger the number; dashes mark negative ones."""
+"""Maps of numbers from 0 to 1, or from −1 to 1: the larger a number, the stronger its colour; negative ones have their sign."""
 
 from __future__ import annotations
 
@@ -28,13 +28,14 @@ def heat_map(
     bottom = top + len(rows) * height
     marks = coloured(cells, left, top, width, height)
     marks += names_beside(rows, left, top, height, _MOST_LETTERS) + names_above(columns, left, top, width, _MOST_LETTERS)
+    known = [
+        (left + (k + 0.5) * width, top + (j + 0.5) * height, value)
+        for j, row in enumerate(cells) for k, value in enumerate(row) if value is not None
+    ]  # fmt: skip
     if with_numbers:
-        marks += [
-            label(_written(value), left + (k + 0.5) * width, top + (j + 0.5) * height + 4, text_anchor="middle", class_="cell")
-            for j, row in enumerate(cells)
-            for k, value in enumerate(row)
-            if value is not None
-        ]
+        marks += [label(_written(value), x, y + 4, text_anchor="middle", class_="cell") for x, y, value in known]
+    else:
+        marks.append(path([f"M{short(x - 3)} {short(y)}h6" for x, y, value in known if round(value, 1) < 0], "minus"))
     marks += legend(left, bottom, signed=signed)
     return figure(title, finding, left + max(len(columns) * width + 8, _LEGEND_WIDTH), bottom + LEGEND_HEIGHT, *marks)
 
@@ -44,7 +45,7 @@ def _written(value: float) -> str:
 
 
 def coloured(cells: Cells, left: float, top: float, width: float, height: float, *, positive: str = "more") -> list[Element]:
-    """The cells of a map, one path per colour, ``positive`` the class of that of positive ones; unknown ones are struck through."""
+    """The cells of a map, one path per colour, of class ``positive`` for positive ones; unknown ones are struck through."""
     by_class: dict[str, list[str]] = defaultdict(list)
     for j, row in enumerate(cells):
         for k, value in enumerate(row):
@@ -53,11 +54,8 @@ def coloured(cells: Cells, left: float, top: float, width: float, height: float,
                 by_class["unknown-cell"].append(f"M{short(x)} {short(y + height)}l{short(width)} {short(-height)}")
             elif level := round(min(abs(value), 1.0) * _N_LEVELS):
                 by_class[f"{'less' if value < 0 else positive} level-{level}"].append(box(x, y, width, height))
-                if value < 0:
-                    by_class["minus"].append(f"M{short(x + width / 2 - 3)} {short(y + height - 3)}h6")
     frame = path([box(left, top, len(cells[0]) * width, len(cells) * height)], "frame")
-    in_order = sorted(by_class, key=lambda name: name == "minus")  # dashes are drawn over colours
-    return [frame, *(path(by_class[name], name) for name in in_order)]
+    return [frame, *(path(pieces, name) for name, pieces in by_class.items())]
 
 
 def legend(left: float, bottom: float, *, signed: bool = False, positive: str = "more") -> list[Element]:

@@ -14,6 +14,7 @@ from .heat import LEGEND_HEIGHT, coloured, heat_map, legend
 MOST_BARS = 30
 _PITCH = 22
 _HIGHEST = 70  # of the bars above patterns
+_MOST_DIGITS = 3  # that stand beside each other; longer numbers stand upright
 _MOST_MATRIX_NAMES = 40
 _MOST_LETTERS = 18
 
@@ -34,7 +35,9 @@ def holes_by_column(columns: Sequence[ColumnHoles]) -> Element:
 def patterns(found: Patterns) -> Element:
     """Which columns are missing together (dots), and in how many rows (bars above them)."""
     n_columns, n_patterns = len(found.columns), len(found.rows)
-    left, top = room_for(found.columns, _MOST_LETTERS), _HIGHEST + 26
+    counts = [f"{each.n_rows:,}" for each in found.rows]
+    long = max(map(len, counts)) > _MOST_DIGITS
+    left, top = room_for(found.columns, _MOST_LETTERS), _HIGHEST + (room_for(counts, 12) if long else 26)
     step = min((WIDTH - left) / n_patterns, 40)
     largest = max(each.n_rows for each in found.rows)
     middles = [top + (k + 0.5) * _PITCH for k in range(n_columns)]
@@ -55,7 +58,14 @@ def patterns(found: Patterns) -> Element:
                 "g",
                 element("title", _in_words(found, pattern)),
                 path([box(x - step * 0.32, top - 8 - height, step * 0.64, height)], "missing" if places else "complete"),
-                label(f"{pattern.n_rows:,}", x, top - 12 - height, text_anchor="middle", class_="small"),
+                label(
+                    counts[j],
+                    x + 4 * long,
+                    top - 12 - height,
+                    upward=long,
+                    text_anchor=None if long else "middle",
+                    class_="small",
+                ),
                 *([line(x, places[0], x, places[-1], "together")] if len(places) > 1 else []),
                 path([dot(x, y) for y in places], "dot-missing"),
             )
