@@ -4,6 +4,7 @@ from .base import BaseImputer
 from .course import CURVES, history_of, how_it_ended, step_name
 from .hidden_cells import hide_cells, score_cells
 from .model_file import Fitted, Unfitted, read_model
+from .notebook_bar import NotebookBar, in_notebook
 from .progress import Callback, FitProgress, check_callbacks, progress_bar
 
 __all__ = [
@@ -12,11 +13,13 @@ __all__ = [
     "Callback",
     "FitProgress",
     "Fitted",
+    "NotebookBar",
     "Unfitted",
     "check_callbacks",
     "hide_cells",
     "history_of",
     "how_it_ended",
+    "in_notebook",
     "progress_bar",
     "read_model",
     "score_cells",

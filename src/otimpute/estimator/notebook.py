@@ -96,36 +96,32 @@ def _fitted(imputer: Any) -> str:
 
 
 def _size(imputer: Any) -> str:
-    n_rows, n_columns, n_holes = (getattr(imputer, name, None) for name in ("_n_rows", "n_features_in_", "_n_holes"))
-    if n_rows is None or n_columns is None or n_holes is None:
-        return ""
-    size = f"{count(n_rows, 'row')} × {count(n_columns, 'column')}"
-    total, with_holes = int(n_holes.sum()), int((n_holes > 0).sum())
+    n_rows, n_holes = imputer._n_rows, _n_holes(imputer).values()
+    size, total = f"{count(n_rows, 'row')} × {count(len(n_holes), 'column')}", sum(n_holes)
     if not total:
         return f"{size}, nothing missing"
-    return f"{size}, {count(total, 'hole')} ({share(total, n_rows * n_columns)}) in {count(with_holes, 'column')}"
+    with_holes = sum(n > 0 for n in n_holes)
+    return f"{size}, {count(total, 'hole')} ({share(total, n_rows * len(n_holes))}) in {count(with_holes, 'column')}"
 
 
 def _holes(imputer: Any) -> Iterator[Element]:
-    n_rows, n_holes, names = getattr(imputer, "_n_rows", 0), getattr(imputer, "_n_holes", ()), _names(imputer)
-    worst = sorted(((int(n), name) for n, name in zip(n_holes, names, strict=True) if n), key=lambda one: -one[0])
+    worst = sorted(((n, name) for name, n in _n_holes(imputer).items() if n), key=lambda one: -one[0])
     if not worst:
         return
     cells = []
     for n, name in worst[:_MOST_COLUMNS]:
         label = name if isinstance(name, str) else f"column {name}"
         cells.append(element("span", _trimmed(label, _LONGEST_NAME), " ", title=_trimmed(label, 10 * _LONGEST_NAME)))
-        cells.append(_bar([(n / n_rows, "")]))
-        cells.append(element("span", share(n, n_rows), class_="otimpute-share"))
+        cells.append(_bar([(n / imputer._n_rows, "")]))
+        cells.append(element("span", share(n, imputer._n_rows), class_="otimpute-share"))
     yield element("div", *cells, class_="otimpute-bars")
     if len(worst) > _MOST_COLUMNS:
         yield element("div", f"and {len(worst) - _MOST_COLUMNS} more with fewer", class_="otimpute-soft")
 
 
-def _names(imputer: Any) -> Sequence[Any]:
-    """Names of the table's columns; their numbers where they have none."""
-    names: Sequence[Any] = imputer._encoding.names or range(imputer.n_features_in_)
-    return names
+def _n_holes(imputer: Any) -> dict[Any, int]:
+    """By column of the table, which are numbered if they have no names."""
+    return dict(zip(imputer._encoding.names or range(imputer.n_features_in_), imputer._n_holes.tolist(), strict=True))
 
 
 def _course(imputer: Any) -> Iterator[Element]:
@@ -147,7 +143,7 @@ def _course(imputer: Any) -> Iterator[Element]:
 def _curve(imputer: Any) -> Iterator[Element]:
     """What the fit brought down: errors on hidden values if there are some, else the movement by which it saw its end."""
     history = history_of(imputer)
-    name = "validation_rmse" if history.get("validation_rmse") else "movement"
+    name = next((name for name in ("validation_rmse", "movement") if history.get(name)), "loss")
     values = [float(value) for value in history.get(name, []) if math.isfinite(value)]
     if len(values) < _FEWEST_POINTS:
         return
@@ -165,8 +161,8 @@ def _curve(imputer: Any) -> Iterator[Element]:
 
 def _trust(imputer: Any) -> Iterator[Element]:
     """How much each expert counts, on average over the columns with holes."""
-    weights = getattr(imputer, "weights_", {})
-    rows = [weights[name] for name, n in zip(_names(imputer), imputer._n_holes, strict=True) if n and name in weights]
+    n_holes = _n_holes(imputer)
+    rows = [weights for name, weights in getattr(imputer, "weights_", {}).items() if n_holes.get(name)]
     if not rows:
         return
     means = {expert: sum(row[expert] for row in rows) / len(rows) for expert in rows[0]}
