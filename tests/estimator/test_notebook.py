@@ -312,7 +312,7 @@ def outputs(tmp_path_factory: pytest.TempPathFactory) -> dict[str, list[Any]]:
     with pytest.MonkeyPatch.context() as patch:
         for variable in ("IPYTHONDIR", "JUPYTER_RUNTIME_DIR"):
             patch.setenv(variable, str(tmp_path_factory.mktemp(variable)))
-        nbclient.NotebookClient(book, timeout=300, kernel_name="python3").execute()
+        nbclient.NotebookClient(book, timeout=900, kernel_name="python3").execute()
     return dict(zip(CELLS, (cell.outputs for cell in book.cells), strict=True))
 
 
