@@ -46,8 +46,8 @@ plt.show()
 
 # %%
 # Imputation repairs the second case: the age is known, and old people who did answer tell what old people earn. It repairs the
-# third only as far as age goes. That the silent ones earn more than others *of their age* is nowhere in the table, and no method
-# can find it there.
+# third only as far as age goes. That the silent ones earn more than others *of their age* is nowhere in the table, and no
+# method can find it there.
 
 for way, missing in ways.items():
     table = np.column_stack([age, np.where(missing, np.nan, income)])
