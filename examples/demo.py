@@ -1,6 +1,6 @@
-"""`make demo`: fill the holes of a real table, then draw what optimal transport does.
+"""`make demo`: fill the holes of a real table, write a report on it, then draw what optimal transport does.
 
-Everything is embedded (scikit-learn ships the data); pictures go to demo-output/.
+Everything is embedded (scikit-learn ships the data); pictures and the report go to demo-output/.
 """
 
 from __future__ import annotations
@@ -14,9 +14,10 @@ import matplotlib as mpl
 mpl.use("Agg")
 import matplotlib.pyplot as plt
 import numpy as np
+import pandas as pd
 from sklearn.exceptions import ConvergenceWarning
 
-from otimpute import SinkhornImputer
+from otimpute import SinkhornImputer, report
 from otimpute.baselines import ICEImputer, KNNImputer, MeanImputer
 from otimpute.datasets import load_dataset, make_toy
 from otimpute.metrics import energy_distance, mae, rmse
@@ -30,13 +31,15 @@ def fill_a_table() -> None:
     wine = load_dataset("wine")
     X, names = wine.values, wine.card.columns
     X_incomplete, missing = hide(X, MCAR(0.3), 0)
+    incomplete = pd.DataFrame(X_incomplete, columns=names)
 
     print("Compiling, once on a new machine (20–40 s) ...", flush=True)
     SinkhornImputer(max_steps=1).fit(X_incomplete)
     imputer = SinkhornImputer(random_state=0, verbose=1)
     begun = time.perf_counter()
-    X_imputed = imputer.fit_transform(X_incomplete)
+    completed = imputer.fit_transform(incomplete)
     seconds = time.perf_counter() - begun
+    X_imputed = completed.to_numpy()
     print(f"\nWine: {X.shape[0]} rows × {X.shape[1]} columns, {missing.sum()} of {missing.size} values missing.")
     print(f"Filled in {seconds:.1f} s ({imputer.n_steps_} steps, {'settled' if imputer.converged_ else 'not settled'}).")
     print(f"Observed values untouched: {bool((X_imputed[~missing] == X[~missing]).all())}\n")
@@ -53,6 +56,8 @@ def fill_a_table() -> None:
         print(f"{method:40}{values[0]:7.3f}{values[1]:8.3f}{values[2]:18.3f}")
     print()
     draw_densities(X, tables, missing, names)
+    report(imputer, incomplete, OUTPUT / "report.html", X_imputed=completed)
+    print(f"look at {OUTPUT / 'report.html'}")
 
 
 def draw_densities(X: np.ndarray, tables: dict[str, np.ndarray], missing: np.ndarray, names: tuple[str, ...]) -> None:

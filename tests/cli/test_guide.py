@@ -29,10 +29,11 @@ def test_the_examples_run(invoke: Any) -> None:
     truth = json.loads(Path("score.json").read_text())
     assert truth["accuracy"] > 0.6 and truth["mae"] < 0.6
     assert json.loads(Path("summary.json").read_text())["not_used"] == ["flat"]
+    assert json.loads(Path("applied.json").read_text())["no_check"]
 
 
 def test_every_option_and_command_that_the_guide_names_exists(invoke: Any) -> None:
-    commands = ["impute", "inspect", "fit", "apply", "mask", "score", "demo"]
+    commands = ["impute", "inspect", "fit", "apply", "report", "mask", "score", "demo"]
     helps = " ".join(invoke(command, "--help").stdout for command in commands) + invoke("--help").stdout
     for option in set(re.findall(r"(?<![\w-])--[a-z][a-z-]+", GUIDE.read_text(encoding="utf-8"))):
         assert option in helps, option

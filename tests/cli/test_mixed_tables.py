@@ -106,7 +106,7 @@ def test_a_demo_shows_how_it_is_done(invoke: Any) -> None:
     result = invoke("demo", "--out", "demo")
     commands = [line for line in result.stdout.splitlines() if line.startswith("$ otimpute ")]
     assert [line.split()[2] for line in commands] == ["mask", "impute", "score"]
-    assert {path.name for path in Path("demo").iterdir()} == {"flats.csv", "holes.csv", "filled.csv"}
+    assert {path.name for path in Path("demo").iterdir()} == {"flats.csv", "holes.csv", "filled.csv", "report.html"}
     assert "categories: " in result.stdout
 
 

@@ -39,10 +39,11 @@ def demo(
         tell(f"A table of {_N_ROWS} flats, {folder / 'flats.csv'}, loses a quarter of its values:", err=False)
         _run("mask", "flats.csv", "-o", "holes.csv", "--rate", "0.25", "--exclude", "flat", "--quiet")
         tell("Fill the holes, learning from what is left:", err=False)
-        _run("impute", "holes.csv", "-o", "filled.csv", "--non-negative", "floor,rent")
+        _run("impute", "holes.csv", "-o", "filled.csv", "--non-negative", "floor,rent", "--report", "report.html")
         _show_beginning()
         tell("How good is that? The last column is how well the mean, or the most frequent value, would have done:", err=False)
         _run("score", "flats.csv", "filled.csv", "--holes", "holes.csv")
+    tell(f"Open {folder / 'report.html'} in a browser to see all this in pictures.", err=False)
     tell("Now your own table: begin with otimpute inspect FILE", err=False, style="bold")
 
 

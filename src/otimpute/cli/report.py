@@ -38,7 +38,7 @@ def report(
     """
     if out is None and not showing.json:
         raise ValueError("nothing to write: pass -o REPORT.html, or --json")
-    check_apart({"MODEL": model, "IN": source, "--out": out})
+    check_apart({"MODEL": model, "IN": source, "-o": out})
     if out is not None:
         check_report(out, writing)
     imputer = load_model(model)

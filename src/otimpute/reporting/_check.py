@@ -28,7 +28,7 @@ _ENOUGH_HIDDEN = 60  # of a column
 _MOST_ROUNDS = 4
 _MOST_POINTS = 120
 _MOST_PAIRS = 12
-MEAN = "column mean"
+MEAN, MOST_FREQUENT = "column mean", "most frequent value"  # the simplest guess at numbers, and what it is for categories
 _PEERS = {MEAN: "mean", "KNN": "knn", "ICE": "ice"}
 # Of a copy that is fitted again: what belongs to the original alone.
 _OF_THE_ORIGINAL = {"verbose": 0, "checkpoint": None, "callbacks": None, "warm_start": False}

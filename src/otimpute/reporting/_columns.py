@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from .._words import count, number, share
 from ..estimator import BaseImputer
 from ..table import CategoryCode, ColumnCode, MomentCode, NumberCode
-from ._check import MEAN
+from ._check import MEAN, MOST_FREQUENT
 from ._seen import Cells, Seen, has_labels, labels_of
 from .data import ColumnCheck, ColumnReport, Shape, Statistic, Violation
 
@@ -97,7 +97,7 @@ def _judge(
         return "caution", f"{missing}, left as they were: the imputer does not fill this column."
     if check is None or check.n_hidden < _FEWEST_HIDDEN or check.against_mean is None:
         return "unknown", f"{missing}; too few observed values to check the imputed ones on."
-    simplest = "the most frequent one" if has_labels(code) else "the column mean"
+    simplest = f"the {MOST_FREQUENT if has_labels(code) else MEAN}"
     if check.against_mean >= _NO_BETTER:
         if draws:
             return "caution", f"{missing}; draws keep the spread of the column, single ones were no nearer than {simplest}."

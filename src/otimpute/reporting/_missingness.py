@@ -23,6 +23,7 @@ _MOST_PREDICTORS = 24
 _MOST_STRONGEST = 8
 _FEWEST = 5  # rows on either side of a comparison
 _SIGNIFICANT = 0.01
+_HINT = 0.05
 _MOST_TESTED_COLUMNS = 40
 _MOST_TESTED_ROWS = 5000
 
@@ -197,9 +198,10 @@ def little_test(seen: Seen) -> McarTest:
     if freedom <= 0:
         return untested("all rows have the same pattern")
     p_value = float(chi2.sf(statistic, freedom))
+    finds = "speaks" if p_value < _SIGNIFICANT else "gives a hint" if p_value < _HINT else "found nothing"
     words = (
-        f"Little's test {'speaks against' if p_value < _SIGNIFICANT else 'found nothing against'} values missing completely at "
-        f"random: χ² = {statistic:.1f}, {freedom:,} degrees of freedom, p {_p(p_value)}."
+        f"Little's test {finds} against values missing completely at random: χ² = {statistic:.1f}, {freedom:,} degrees of "
+        f"freedom, p {_p(p_value)}."
     )
     if len(patterns) > len(values) / 2:
         words += " Most rows have a pattern of their own, so the test can see little."

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from .._words import count, listed, share
-from ._check import MEAN
+from ._check import MEAN, MOST_FREQUENT
 from ._missingness import speaks_against_chance
 from .data import ColumnReport, HiddenCheck, Light, Missingness, TableFacts, Training
 
@@ -62,16 +62,16 @@ def _converged(training: Training) -> Light:
 
 
 def _better(check: HiddenCheck | None, no_check: str, *, draws: bool) -> Light:
-    question = "Is it better than the column mean on hidden values?"
+    question = "Is it better than the simplest guess on hidden values?"
     if check is None:
         return Light("better", "unknown", question, no_check)
     parts, is_better = [], []
-    for measure, says in (("error", _off_by), ("wrong", _wrong)):
+    for measure, says, simplest in (("error", _off_by, MEAN), ("wrong", _wrong, MOST_FREQUENT)):
         scores = {each.method: getattr(each, measure) for each in check.methods if getattr(each, measure) is not None}
         if check.method in scores and scores.get(MEAN):
             own = scores.pop(check.method)
             is_better.append(own < _CLEARLY_BETTER * scores[MEAN])
-            peers = ", ".join(f"{name} {says(score)}" for name, score in scores.items())
+            peers = ", ".join(f"{simplest if name == MEAN else name} {says(score)}" for name, score in scores.items())
             parts.append(f"{says(own, in_full=True)} ({peers})")
     if not parts:
         return Light("better", "unknown", question, "Too few values could be hidden to tell.")
