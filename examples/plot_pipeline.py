@@ -2,8 +2,8 @@
 In a pipeline
 =============
 
-A classifier that cannot bear holes, behind an imputer, judged by cross-validation. The imputer is *inside* the pipeline, so each
-fold fills its test rows with what was learned from its training rows, as it will be in use.
+A classifier that cannot bear holes, behind an imputer, judged by cross-validation. The imputer is *inside* the pipeline, so
+each fold fills its test rows with what was learned from its training rows, as it will be in use.
 """
 
 import matplotlib.pyplot as plt
@@ -50,7 +50,8 @@ figure, axis = plt.subplots(figsize=(7, 4), layout="constrained")
 colours = dict(zip(imputers, ("#8a8f98", "#e0a030", "#3d6fb4", "#d1495b"), strict=True))
 for k, (name, scores) in enumerate(accuracy.items()):
     at = np.array(rates) + 0.012 * (k - 1.5)
-    axis.errorbar(at, np.mean(scores, axis=1), yerr=np.std(scores, axis=1), fmt="o-", ms=4, lw=1, color=colours[name], label=name)
+    mean, deviation = np.mean(scores, axis=1), np.std(scores, axis=1)
+    axis.errorbar(at, mean, yerr=deviation, fmt="o-", ms=4, lw=1, color=colours[name], label=name)
 axis.axhline(complete, color="black", ls="--", lw=1, label="nothing missing")
 axis.set(xlabel="share of values missing", ylabel="accuracy on new rows", xticks=rates)
 axis.legend(frameon=False)

@@ -10,13 +10,18 @@ from pathlib import Path
 import pytest
 
 EXAMPLES = sorted((Path(__file__).parents[2] / "examples").glob("plot_*.py"))
-# Without a screen there is nothing to show.
-RUN = "import runpy, sys, warnings; warnings.simplefilter('error'); warnings.filterwarnings('ignore', 'FigureCanvasAgg is non'); "
-RUN += "runpy.run_path(sys.argv[1], run_name='__main__'); import matplotlib.pyplot as plt; print('figures', len(plt.get_fignums()))"
+RUN = """
+import runpy, sys, warnings
+from otimpute.exceptions import OtimputeWarning
+warnings.simplefilter("error", OtimputeWarning)
+runpy.run_path(sys.argv[1], run_name="__main__")
+import matplotlib.pyplot as plt
+print("figures", len(plt.get_fignums()))
+"""
 
 
 @pytest.mark.parametrize("script", EXAMPLES, ids=lambda script: script.stem)
-def test_it_runs_without_a_warning_and_draws(script: Path, tmp_path: Path) -> None:
+def test_it_runs_and_draws(script: Path, tmp_path: Path) -> None:
     pytest.importorskip("matplotlib", reason="needs the extra bench")
     run = subprocess.run(
         [sys.executable, "-c", RUN, str(script)],
