@@ -32,14 +32,14 @@ myst_enable_extensions = ["colon_fence"]
 myst_heading_anchors = 4
 suppress_warnings = ["myst.header"]  # tables of results, which a command writes, begin at the third level
 
-# Docstrings name things in `single backticks`, which become links where there is something to link to. They say in words
-# what a parameter is ("array [n, d]"), which is no name of a class; annotations are for mypy.
-default_role = "autolink"
+# Docstrings name things in `single backticks`, which become links where there is something to link to (see `setup`). They say
+# in words what a parameter is ("array [n, d]"), which is no name of a class; annotations are for mypy.
+default_role = "py:obj"
 nitpick_ignore_regex = [("py:class", ".*")]
 autodoc_typehints = "none"
 autodoc_member_order = "bysource"
 autosummary_generate = True
-autosummary_ignore_module_all = False
+toc_object_entries_show_parents = "hide"
 napoleon_google_docstring = False
 napoleon_use_param = False
 napoleon_use_rtype = False
@@ -51,6 +51,7 @@ sphinx_gallery_conf = {
     "filename_pattern": "/plot_",
     "ignore_pattern": r"demo\.py",  # draws into a folder, for `make demo`
     "within_subsection_order": "ExampleTitleSortKey",
+    "thumbnail_size": (480, 270),
     "download_all_examples": False,
     "show_signature": False,
     "write_computation_times": False,
@@ -77,10 +78,24 @@ html_theme_options = {
 }
 
 
-def setup(app: Any) -> None:
-    # napoleon reads "What it holds: numbers." as a property of the type "What it holds", unless a line comes before.
-    def keep_sentence(_app: Any, what: str, _name: str, _object: Any, _options: Any, lines: list[str]) -> None:
-        if what == "property":
-            lines.insert(0, "")
+def link_short_name(app: Any, env: Any, node: Any, text: Any) -> Any:
+    """A name in backticks, without its module: a link if a class or function has it, else as it is written."""
+    name = node.get("reftarget", "")
+    if node.get("refdomain") != "py" or node.get("reftype") != "obj" or name.startswith("otimpute."):
+        return None
+    domain = env.domains.python_domain
+    for full, entry in domain.objects.items():
+        if full.endswith(f".{name}") and entry.objtype in ("class", "exception", "function"):
+            return domain.resolve_xref(env, node["refdoc"], app.builder, "obj", full, node, text)
+    return text
 
-    app.connect("autodoc-process-docstring", keep_sentence, priority=400)
+
+def keep_first_sentence(_app: Any, what: str, _name: str, _object: Any, _options: Any, lines: list[str]) -> None:
+    """Napoleon reads "What it holds: numbers." as a property of the type "What it holds", unless a line comes before."""
+    if what == "property":
+        lines.insert(0, "")
+
+
+def setup(app: Any) -> None:
+    app.connect("missing-reference", link_short_name)
+    app.connect("autodoc-process-docstring", keep_first_sentence, priority=400)
