@@ -30,7 +30,7 @@ nitpicky = True
 # Pages are plain Markdown first: they are read on code hosts too, and headings are linked to as there.
 myst_enable_extensions = ["colon_fence"]
 myst_heading_anchors = 4
-suppress_warnings = ["myst.header"]  # tables of results, which a command writes, begin at the third level
+suppress_warnings = ["myst.header"]  # tables of results have headings of the third level, as a command writes them
 
 # Docstrings name things in `single backticks`, which become links where there is something to link to (see `setup`). They say
 # in words what a parameter is ("array [n, d]"), which is no name of a class; annotations are for mypy.
