@@ -47,7 +47,7 @@ def test_how_sure(run_page: Any) -> None:
     assert Path("report.html").read_text(encoding="utf-8").startswith("<!doctype html>")
     assert {each.light for each in scope["found"].data.verdict} >= {"good", "caution"}
     assert abs(scope["pooled"] - 1) < 0.15
-    assert scope["error"] > np.sqrt(scope["within"])
+    assert scope["error"] > np.sqrt(scope["within"]) > np.sqrt(scope["variance"])
 
 
 def test_new_rows(run_page: Any) -> None:
