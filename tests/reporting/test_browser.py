@@ -184,7 +184,7 @@ def test_columns_are_found_by_name_and_by_light(opened: Chrome, pages: dict[str,
     box = opened.find_element(By.ID, "filter")
     box.send_keys("RE")
     assert shown_columns(opened) == [each.name for each in columns if "re" in each.name]
-    assert opened.find_element(By.ID, "shown").text == f"{len(shown_columns(opened))} of {len(columns)} columns"
+    assert opened.find_element(By.ID, "shown").text == f"{len(shown_columns(opened))} of {len(columns)} shown"
     box.clear()
     opened.find_element(By.ID, "care").click()
     expected = [each.name for each in columns if each.light != "good"]

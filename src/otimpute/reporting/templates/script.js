@@ -42,7 +42,7 @@
         each.hidden = !fits;
         n += fits;
       });
-      one("#shown").textContent = `${n} of ${columns.length} columns`;
+      one("#shown").textContent = `${n} of ${columns.length} shown`;
     };
     filter.addEventListener("input", show);
     care.addEventListener("change", show);
