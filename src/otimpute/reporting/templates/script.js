@@ -27,7 +27,11 @@
     target.scrollIntoView();
   };
   addEventListener("hashchange", reveal);
-  all("a[href^='#']").forEach((link) => link.addEventListener("click", () => setTimeout(reveal)));
+  all("a[href^='#']").forEach((link) => link.addEventListener("click", (event) => {
+    event.preventDefault();  // in a frame without an address the link would lead to the page around it
+    location.hash = link.hash;
+    reveal();
+  }));
   reveal();
 
   const filter = one("#filter");
