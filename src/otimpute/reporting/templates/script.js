@@ -6,11 +6,10 @@
 
   all("[data-needs-script]").forEach((each) => { each.hidden = false; });
 
-  const theme = one("#theme");
-  const isDark = () => getComputedStyle(document.documentElement).colorScheme === "dark"
-    || (!document.documentElement.dataset.theme && matchMedia("(prefers-color-scheme: dark)").matches);
-  theme.addEventListener("click", () => {
-    document.documentElement.dataset.theme = isDark() ? "light" : "dark";
+  const root = document.documentElement;
+  one("#theme").addEventListener("click", () => {
+    const shown = root.dataset.theme || (matchMedia("(prefers-color-scheme: dark)").matches ? "dark" : "light");
+    root.dataset.theme = shown === "dark" ? "light" : "dark";
   });
 
   const setOpen = (open) => all("main details").forEach((each) => { each.open = open; });
