@@ -6,6 +6,7 @@ import json
 import os
 import shutil
 from collections.abc import Callable, Iterator
+from pathlib import Path
 
 import pytest
 from selenium.webdriver import Chrome, ChromeOptions
@@ -14,7 +15,7 @@ from selenium.webdriver.common.by import By
 from selenium.webdriver.common.keys import Keys
 from selenium.webdriver.support.ui import WebDriverWait
 
-from otimpute.reporting import ReportData
+from otimpute.reporting import Report, ReportData
 from otimpute.reporting.render import render
 
 FLAGS = (
@@ -184,7 +185,7 @@ def test_columns_are_found_by_name_and_by_light(opened: Chrome, pages: dict[str,
     box = opened.find_element(By.ID, "filter")
     box.send_keys("RE")
     assert shown_columns(opened) == [each.name for each in columns if "re" in each.name]
-    assert opened.find_element(By.ID, "shown").text == f"{len(shown_columns(opened))} of {len(columns)} columns"
+    assert opened.find_element(By.ID, "shown").text == f"{len(shown_columns(opened))} of {len(columns)} shown"
     box.clear()
     opened.find_element(By.ID, "care").click()
     expected = [each.name for each in columns if each.light != "good"]
@@ -219,6 +220,17 @@ def test_without_scripts_everything_is_there(browser: Chrome, addresses: dict[st
         assert "import otimpute" in browser.find_element(By.ID, "reproduce").text
     finally:
         browser.execute_cdp_cmd("Emulation.setScriptExecutionDisabled", {"value": False})
+
+
+def test_it_works_in_the_frame_of_a_notebook_too(browser: Chrome, pages: dict[str, ReportData], tmp_path: Path) -> None:
+    notebook = tmp_path / "notebook.html"
+    notebook.write_text(f"<!doctype html><title>n</title>{Report(pages['flats'])._repr_html_()}", encoding="utf-8")
+    browser.get(notebook.as_uri())
+    browser.switch_to.frame(0)
+    browser.find_element(By.ID, "collapse").click()
+    browser.find_element(By.CSS_SELECTOR, "nav a[href='#reproduce']").click()
+    assert "import otimpute" in browser.find_element(By.ID, "reproduce").text
+    assert browser.get_log("browser") == []
 
 
 def test_code_is_copied_or_at_least_selected(opened: Chrome) -> None:

@@ -21,6 +21,7 @@ from otimpute import AutoImputer, SinkhornImputer
 from otimpute.baselines import GaussianEMImputer, MeanImputer
 from otimpute.exceptions import OtimputeWarning
 from otimpute.reporting import ReportData, collect
+from otimpute.reporting.render import render
 
 pytestmark = pytest.mark.filterwarnings("ignore::otimpute.exceptions.OtimputeWarning")
 
@@ -360,6 +361,7 @@ def test_odd_tables_have_reports_too(given: str, make: Make) -> None:
     assert not any(each.violations for each in said.columns)
     assert len(said.columns) == np.shape(X)[1]
     assert len(said.verdict) == (1 if given == "no holes" else 5)
+    assert render(said).count('<article class="column"') == len(said.columns)
 
 
 @pytest.mark.filterwarnings("ignore")

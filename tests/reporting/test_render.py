@@ -137,12 +137,25 @@ def test_what_is_not_there_is_said(read: dict[str, Page]) -> None:
     assert "Nothing was missing: all 60 rows are complete." in read["nothing missing"].text()
     assert "There is no check. It was not asked for." in read["no check"].text()
     assert "keeps no record of its fit" in read["no check"].text()
-    assert "too few columns that vary" in read["one column"].text()
+    assert "too few rows, or columns that vary" in read["one column"].text()
     assert "ICE could not be tried: <i>did not converge</i>" in read["a method failed"].text()
     assert "3 values below the lower bound." in read["a broken promise"].text()
     assert "Whom it trusts" in read["experts"].text()
     assert "keeps no record" not in read["experts"].text()
     assert "by transform, which treats every row alone" in read["transformed"].text()
+
+
+@pytest.mark.parametrize(
+    ("case", "summary"),
+    [
+        ("nothing missing", "Nothing that was found speaks against using it."),
+        ("no check", "Not all could be checked"),
+        ("flats", "Usable with care"),
+        ("one column", "Do not use it before"),
+    ],
+)
+def test_the_verdict_begins_with_a_sentence(case: str, summary: str, read: dict[str, Page]) -> None:
+    assert f"Verdict {summary}" in read[case].text("main")
 
 
 def test_promises_that_were_kept_are_counted_too(read: dict[str, Page], pages: dict[str, ReportData]) -> None:

@@ -17,7 +17,7 @@ _SUMMARIES = {
     "bad": "Do not use it before you have looked at what is marked bad.",
     "caution": "Usable with care: look at what is marked caution.",
     "good": "Nothing that was found speaks against using it.",
-    "unknown": "Little could be checked: judge for yourself by what is shown below.",
+    "unknown": "Not all could be checked: judge for yourself by what is shown below.",
 }
 
 
@@ -46,9 +46,9 @@ def render(data: ReportData) -> str:
 
 
 def _overall(data: ReportData) -> str:
-    """The light of the whole report: its worst one."""
-    lights = {each.light for each in data.verdict}
-    return next(light for light in ("bad", "caution", "good", "unknown") if light in lights)
+    """The light of the whole report: its worst one; nobody ever knows whether values are missing by chance."""
+    lights = {each.light for each in data.verdict if (each.key, each.light) != ("chance", "unknown")}
+    return next(light for light in ("bad", "caution", "unknown", "good") if light in lights)
 
 
 def _prose(words: str) -> str:

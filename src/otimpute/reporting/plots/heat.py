@@ -12,8 +12,8 @@ from .axes import box, figure, label, names_above, names_beside, path, room_for
 Cells = Sequence[Sequence[float | None]]
 
 _N_LEVELS = 10  # of colour; the style sheet has as many
-_MOST_WITH_NUMBERS = 13  # columns
-_MOST_LETTERS = 18  # of a name
+_MOST_WITH_NUMBERS = 9  # columns
+_MOST_LETTERS = 16  # of a name
 _LEGEND_WIDTH = 150
 LEGEND_HEIGHT = 30
 
@@ -23,7 +23,7 @@ def heat_map(
 ) -> Element:
     """A map with names on both sides, and numbers if there is room."""
     with_numbers = len(columns) <= _MOST_WITH_NUMBERS
-    width, height = (36, 24) if with_numbers else (20, 20)
+    width, height = (30, 24) if with_numbers else (20, 20)
     left, top = room_for(rows, _MOST_LETTERS), room_for(columns, _MOST_LETTERS)
     bottom = top + len(rows) * height
     marks = coloured(cells, left, top, width, height)
@@ -41,7 +41,14 @@ def heat_map(
 
 
 def _written(value: float) -> str:
-    return f"{value:.2f}".replace("-0.00", "0.00").replace("-", "−")
+    """A number from −1 to 1 in little room, as tables of correlations have it.
+
+    >>> _written(0.456), _written(-0.5), _written(1.0), _written(-0.001)
+    ('.46', '−.50', '1', '0')
+    """
+    return {"0.00": "0", "-0.00": "0", "1.00": "1", "-1.00": "−1"}.get(
+        f"{value:.2f}", f"{value:.2f}".replace("0.", ".").replace("-", "−")
+    )
 
 
 def coloured(cells: Cells, left: float, top: float, width: float, height: float, *, positive: str = "more") -> list[Element]:

@@ -11,7 +11,7 @@ from ..data import ColumnHoles, Matrix, Pattern, Patterns, Predictors
 from .axes import WIDTH, Bar, bars, box, dot, figure, label, line, names_above, names_beside, path, plain, room_for, stripes
 from .heat import LEGEND_HEIGHT, coloured, heat_map, legend
 
-MOST_BARS = 30
+MOST_BARS = 20
 _PITCH = 22
 _HIGHEST = 70  # of the bars above patterns
 _MOST_DIGITS = 3  # that stand beside each other; longer numbers stand upright
@@ -84,7 +84,7 @@ def matrix(found: Matrix) -> Element:
     n_blocks, n_columns = len(found.share), len(found.columns)
     named = n_columns <= _MOST_MATRIX_NAMES
     left, top = room_for([f"{found.n_rows:,}"], 12), room_for(found.columns, _MOST_LETTERS) if named else 28.0
-    width, height = max(7.0, min(26.0, (WIDTH - left) / n_columns)), max(5.0, min(16.0, 300 / n_blocks))
+    width, height = max(7.0, min(26.0, (WIDTH - left - 14) / n_columns)), max(5.0, min(16.0, 300 / n_blocks))
     bottom = top + n_blocks * height
     marks = coloured(found.share, left, top, width, height, positive="missing")
     if named:
@@ -102,7 +102,7 @@ def matrix(found: Matrix) -> Element:
         f"table. Most is missing in the block that begins at row {found.first_rows[emptiest]:,}: "
         f"{share(sum(found.share[emptiest]), n_columns)}."
     )
-    whole_width = left + max(n_columns * width, 150)
+    whole_width = left + max(n_columns * width + 14, 150)
     marks += legend(left, bottom, positive="missing")
     return figure("Where in the table values are missing", finding, whole_width, bottom + LEGEND_HEIGHT, *marks)
 

@@ -6,11 +6,10 @@
 
   all("[data-needs-script]").forEach((each) => { each.hidden = false; });
 
-  const theme = one("#theme");
-  const isDark = () => getComputedStyle(document.documentElement).colorScheme === "dark"
-    || (!document.documentElement.dataset.theme && matchMedia("(prefers-color-scheme: dark)").matches);
-  theme.addEventListener("click", () => {
-    document.documentElement.dataset.theme = isDark() ? "light" : "dark";
+  const root = document.documentElement;
+  one("#theme").addEventListener("click", () => {
+    const shown = root.dataset.theme || (matchMedia("(prefers-color-scheme: dark)").matches ? "dark" : "light");
+    root.dataset.theme = shown === "dark" ? "light" : "dark";
   });
 
   const setOpen = (open) => all("main details").forEach((each) => { each.open = open; });
@@ -27,7 +26,11 @@
     target.scrollIntoView();
   };
   addEventListener("hashchange", reveal);
-  all("a[href^='#']").forEach((link) => link.addEventListener("click", () => setTimeout(reveal)));
+  all("a[href^='#']").forEach((link) => link.addEventListener("click", (event) => {
+    event.preventDefault();  // in a frame without an address the link would lead to the page around it
+    location.hash = link.hash;
+    reveal();
+  }));
   reveal();
 
   const filter = one("#filter");
@@ -42,7 +45,7 @@
         each.hidden = !fits;
         n += fits;
       });
-      one("#shown").textContent = `${n} of ${columns.length} columns`;
+      one("#shown").textContent = `${n} of ${columns.length} shown`;
     };
     filter.addEventListener("input", show);
     care.addEventListener("change", show);
