@@ -337,7 +337,7 @@ class AutoImputer(BaseImputer):
             trial, crossed, no_better, with_holes, is_category, present, self._panel.names, self._panel.weights, left_out,
             draws=self.target == "distribution",
         )  # fmt: skip
-        any_hole = bool(self._with_holes_before.any())
+        any_hole = bool(self._n_holes.any())
         self.verdict_ = verdict(found, columns, self.scores_) if any_hole else "Nothing was missing."
 
     def _error_bars_of(self, table: Table, spread: Cells) -> NDArray[np.float64]:
