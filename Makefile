@@ -10,7 +10,7 @@ demo: $(VENV)/.demo  ## fill a real table and draw pictures into demo-output/
 	$(BIN)/python examples/demo.py
 
 docs: $(VENV)/.docs  ## the guide, the gallery and the API as pages: docs/_build/html/index.html
-	$(BIN)/sphinx-build -W --keep-going --quiet docs docs/_build/html
+	$(BIN)/sphinx-build -W --keep-going --quiet -d docs/_build/doctrees docs docs/_build/html
 
 env: $(VENV)/.env  ## .venv with all extras and the developers' tools
 

@@ -6,7 +6,6 @@ import os
 from typing import Any
 
 os.environ.setdefault("MPLBACKEND", "Agg")
-os.environ.setdefault("COLUMNS", "120")
 
 import otimpute
 
@@ -23,7 +22,7 @@ extensions = [
     "sphinx_design",
     "sphinx_gallery.gen_gallery",
 ]
-exclude_patterns = ["_build", "_templates", "auto_examples/**/*.ipynb", "auto_examples/**/*.py"]
+exclude_patterns = ["_build", "_templates"]
 templates_path = ["_templates"]
 nitpicky = True
 

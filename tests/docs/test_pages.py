@@ -28,6 +28,12 @@ def run_page(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.Cap
     return run
 
 
+def test_the_front_page(run_page: Any) -> None:
+    scope, printed = run_page("../index.md")
+    assert printed[0].startswith("On ")
+    assert scope["X_new"].shape == scope["std"].shape == (1, 13)
+
+
 def test_which_method(run_page: Any) -> None:
     scope, printed = run_page("which-method.md")
     assert printed[0].startswith("On ")
