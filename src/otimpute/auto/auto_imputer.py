@@ -66,7 +66,7 @@ class AutoImputer(BaseImputer):
     random_state : int, Generator, RandomState or None, default=None
         Same seed, same result.
     verbose : int, default=0
-        Show a progress bar (needs rich).
+        Show a progress bar (in terminals it needs rich).
     missing_values, add_indicator, keep_empty_features, integers, constraints, max_categories
         As in `SinkhornImputer`.
 
