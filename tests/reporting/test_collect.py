@@ -18,7 +18,7 @@ from sklearn.impute import SimpleImputer
 
 from every_imputer import IMPUTERS, Make
 from otimpute import AutoImputer, SinkhornImputer
-from otimpute.baselines import GaussianEMImputer, MeanImputer
+from otimpute.baselines import GaussianEMImputer, KNNImputer, MeanImputer
 from otimpute.exceptions import OtimputeWarning
 from otimpute.reporting import ReportData, collect
 from otimpute.reporting.render import render
@@ -412,3 +412,39 @@ def test_wrong_arguments_are_refused_in_words(flats: pd.DataFrame) -> None:
         collect(imputer, X, max_rows=5)
     with pytest.raises(ValueError, match="feature names"):
         collect(imputer, flats)
+
+
+def test_columns_without_values_in_the_rows_that_are_checked_do_no_harm() -> None:
+    rng = np.random.default_rng(0)
+    X = pd.DataFrame(rng.normal(size=(60, 2)), columns=["a", "b"]).assign(c=rng.choice(["x", "y"], 60))
+    X = X.mask(rng.random(X.shape) < 0.2)
+    imputer = KNNImputer().fit(X)
+    X["b"], X["c"] = np.nan, None
+    found = collect(imputer, X).check
+    assert found is not None
+    assert [each.name for each in found.columns] == ["a"]
+    assert not any(each.failure for each in found.methods)
+
+
+def test_wide_tables_are_not_checked_against_what_takes_minutes() -> None:
+    X = np.random.default_rng(0).normal(size=(30, 200))
+    X[::3] = np.nan
+    X[0, 0] = 1.0
+    found = collect(MeanImputer().fit(X), X).check
+    assert found is not None
+    assert [each.method for each in found.methods if each.failure] == ["ICE"]
+    assert all(set(each.scores) == {"MeanImputer", "column mean", "KNN"} for each in found.columns)
+
+
+def test_booleans_are_right_or_wrong_even_if_fractions_are_written() -> None:
+    rng = np.random.default_rng(0)
+    x = rng.normal(size=200)
+    X = pd.DataFrame({"x": x, "yes": pd.array(x > 0, dtype="boolean")})
+    X.loc[rng.random(200) < 0.2, "yes"] = pd.NA
+    wrong = {}
+    for integers in ("round", "float"):
+        imputer = GaussianEMImputer(integers=integers)
+        said = collect(imputer, X, imputer.fit_transform(X))
+        assert said.check is not None
+        wrong[integers] = said.check.columns[0].scores
+    assert wrong["float"] == wrong["round"]

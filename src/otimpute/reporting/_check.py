@@ -28,6 +28,7 @@ _ENOUGH_HIDDEN = 60  # of a column
 _MOST_ROUNDS = 4
 _MOST_POINTS = 120
 _MOST_PAIRS = 12
+_MOST_ICE_COORDINATES = 150  # of more, a chain of regressions takes minutes
 MEAN, MOST_FREQUENT = "column mean", "most frequent value"  # the simplest guess at numbers, and what it is for categories
 _PEERS = {MEAN: "mean", "KNN": "knn", "ICE": "ice"}
 # Of a copy that is fitted again: what belongs to the original alone.
@@ -56,7 +57,7 @@ def check_on_hidden(imputer: BaseImputer, seen: Seen, seed: int) -> HiddenCheck 
     if not seen.holes.any():
         return "Nothing was missing, so there is nothing to check."
     if len(seen.before) < _FEWEST_ROWS:
-        return f"{count(len(seen.before), 'row')} are too few to hide some and learn from the others."
+        return "There are too few rows to hide some values and learn from the others."
     method = type(imputer).__name__
     trial = _try(imputer, {method: imputer, **{name: make_imputer(peer, {}) for name, peer in _PEERS.items()}}, seen, rng, seed)
     if method in trial.failures:
@@ -84,6 +85,8 @@ def _try(imputer: BaseImputer, methods: dict[str, BaseImputer], seen: Seen, rng:
     columns, truths = [np.empty(0, np.int64)], [np.empty(0)]
     guesses: dict[str, list[Cells]] = {name: [np.empty(0)] for name in methods}
     failures: dict[str, str] = {}
+    if len(groups) > _MOST_ICE_COORDINATES:
+        failures["ICE"] = f"it would take too long on {count(len(seen.codes), 'column')}"
     for k in range(n_rounds):
         share_of_rest = _SHARE_HIDDEN / (1 - k * _SHARE_HIDDEN)  # what was hidden before is not hidden again
         hidden = hide_cells(seen.missing | used, np.where(with_holes, share_of_rest, 0.0), rng, groups)
@@ -113,7 +116,9 @@ def _guess(imputer: BaseImputer, original: BaseImputer, seen: Seen, missing: NDA
         settings["initial"] = "auto"  # a table of one's own has other rows
     copy.set_params(**{name: value for name, value in (_OF_THE_ORIGINAL | settings).items() if name in own})
     copy._adopt(original)
-    usable = ~original._empty
+    usable = ~original._empty & ~missing.all(axis=0)  # other rows, or some of them, may lack what training had
+    encoding = original._encoding
+    copy._empty, copy._groups, copy._scaled = ~usable, encoding.groups[usable], encoding.scaled[usable]
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # the original's fit has said what there is to say
         cells = copy._fit_cells(seen.values[:, usable], missing[:, usable])

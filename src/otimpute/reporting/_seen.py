@@ -148,8 +148,8 @@ def to_numbers(codes: Sequence[ColumnCode], coordinates: Cells, integers: str | 
             numbers[:, k] = points[:, 0] * seconds_of(code)
         elif isinstance(code, NumberCode):
             numbers[:, k] = points[:, 0] if integers is None else code.obey(points[:, 0])
-            if integers == "round" and code.kind in ("integer", "boolean"):
-                numbers[:, k] = np.rint(numbers[:, k])
+            if (integers == "round" and code.kind == "integer") or (integers and code.kind == "boolean"):
+                numbers[:, k] = np.rint(numbers[:, k])  # a boolean is right or wrong, even where fractions are written
         place += code.width
     return numbers
 
