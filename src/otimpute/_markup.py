@@ -33,7 +33,7 @@ def element(tag: str, *children: str | Element, **attributes: Any) -> Element:
     last = None
     for child in children:
         if isinstance(child, str):
-            text = _FORBIDDEN.sub("�", child)
+            text = legible(child)
             if last is None:
                 made.text = (made.text or "") + text
             else:
@@ -47,6 +47,11 @@ def element(tag: str, *children: str | Element, **attributes: Any) -> Element:
             f"the text of a {tag} element must not contain '<', which may end it; write it as an escape of its own"
         )
     return made
+
+
+def legible(text: str) -> str:
+    """The text with a mark for each character that no page may contain."""
+    return _FORBIDDEN.sub("�", text)
 
 
 def to_html(root: Element) -> str:
@@ -76,7 +81,7 @@ def _attribute(name: str, value: Any) -> str:
     if value is True:
         return ""
     if isinstance(value, str):
-        return _FORBIDDEN.sub("�", value)
+        return legible(value)
     if isinstance(value, Real):
         return short(value)
     raise TypeError(f"attribute {name} must be text, a number, True, False or None, got {value!r}")

@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
+
+_HUGE = 1e15  # from here on digits say nothing
+_MOST_DECIMALS = 8
 
 
 def count(n: int, noun: str) -> str:
@@ -31,10 +35,34 @@ def number(value: float | None) -> str:
 
     >>> number(0.12345), number(12345.6), number(None)
     ('0.123', '12346', '–')
+    >>> number(999.7), number(1e300), number(-0.0)
+    ('1000', '1e+300', '0')
     """
     if value is None:
         return "–"
-    return f"{value:.0f}" if abs(value) >= 1000 else f"{value:.3g}"
+    return f"{value:.0f}" if 999.5 <= abs(value) < _HUGE else f"{value + 0.0:.3g}"
+
+
+def number_beside(value: float, spread: float) -> str:
+    """A number with as many decimals as numbers need that differ by about ``spread``.
+
+    >>> number_beside(52.51234, 0.003), number_beside(52.51234, 20.0), number_beside(52.0, 20.0), number_beside(-1e-9, 1.0)
+    ('52.51234', '52.5', '52', '0.00')
+    """
+    if not 0 < spread < _HUGE or abs(value) >= _HUGE or spread < 1e-12 * abs(value):
+        return number(value)
+    decimals = 0 if value == round(value) else max(0, 2 - math.floor(math.log10(spread)))
+    return f"{round(value, decimals) + 0.0:.{decimals}f}" if decimals <= _MOST_DECIMALS else number(value)
+
+
+def signed(value: float) -> str:
+    """Two decimals with their sign; nothing has none.
+
+    >>> signed(0.456), signed(-0.5), signed(-0.001)
+    ('+0.46', '-0.50', '0.00')
+    """
+    text = f"{value:+.2f}"
+    return text[1:] if float(text) == 0 else text
 
 
 def duration(seconds: float) -> str:

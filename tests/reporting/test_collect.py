@@ -117,10 +117,13 @@ def test_what_is_kept_and_what_stays_empty_is_told(said: ReportData) -> None:
         ("size", "hole", -5.0, "below the lower bound"),
         ("size", "hole", 5000.0, "above the upper bound"),
         ("size", "hole", np.nan, "left empty"),
-        ("size", "value", 1.0, "observed values changed"),
-        ("district", "value", "harbour", "observed values changed"),
-        ("built", "value", pd.Timestamp("2020-01-01"), "observed values changed"),
+        ("size", "value", 1.0, "observed and then changed"),
+        ("district", "value", "harbour", "observed and then changed"),
+        ("built", "value", pd.Timestamp("2020-01-01"), "observed and then changed"),
         ("district", "hole", None, "left empty"),
+        ("district", "hole", "atlantis", "not among the categories"),
+        ("district", "value", "atlantis", "observed and then changed"),
+        ("remark", "value", "not what it said", "observed and then changed"),
     ],
 )
 def test_broken_promises_are_found(flats: pd.DataFrame, name: str, where: str, value: Any, what: str) -> None:
@@ -140,7 +143,7 @@ def test_whole_numbers_that_are_not_whole_are_found() -> None:
     X_imputed = imputer.fit_transform(X)
     X_imputed[1, 1] = 2.5
     (broken,) = column(collect(imputer, X, X_imputed, check=False), "1").violations
-    assert (broken.what, broken.n_cells) == ("not whole numbers", 1)
+    assert (broken.what, broken.n_cells) == ("not whole", 1)
 
 
 def test_correlations_are_those_of_rows_that_have_both(flats: pd.DataFrame, said: ReportData) -> None:
@@ -315,7 +318,7 @@ def test_promises_are_checked_in_all_rows_of_a_long_table() -> None:
     X_imputed = imputer.fit_transform(X)
     X_imputed[1, 1] += 1
     said = collect(imputer, X, X_imputed, max_rows=10, check=False)
-    assert [(each.what, each.n_cells) for each in column(said, "1").violations] == [("observed values changed", 1)]
+    assert [(each.what, each.n_cells) for each in column(said, "1").violations] == [("observed and then changed", 1)]
 
 
 def test_values_that_were_imputed_for_the_report_are_named_as_such(flats: pd.DataFrame, said: ReportData) -> None:
@@ -448,3 +451,78 @@ def test_booleans_are_right_or_wrong_even_if_fractions_are_written() -> None:
         assert said.check is not None
         wrong[integers] = said.check.columns[0].scores
     assert wrong["float"] == wrong["round"]
+
+
+def test_categories_that_training_did_not_know_must_stay_as_they_were() -> None:
+    X = pd.DataFrame({"x": [1.0, 2.0, None, 4.0] * 5, "kind": ["a", "b", "a", None] * 5})
+    imputer = MeanImputer().fit(X)
+    new = X.assign(kind=["a", "new", "a", None] * 5)
+    kept = imputer.transform(new)
+    assert not any(each.violations for each in collect(imputer, new, kept, check=False).columns)
+    changed = kept.assign(kind=kept["kind"].replace("new", "newer"))
+    said = collect(imputer, new, changed, check=False)
+    assert [(each.what, each.n_cells) for each in column(said, "kind").violations] == [("observed and then changed", 5)]
+
+
+def test_a_column_that_was_not_checked_is_not_said_to_have_too_few_values(flats: pd.DataFrame) -> None:
+    words = column(collect(em().fit(flats), flats, check=False), "rent").words
+    assert "not checked" in words
+    assert "too few" not in words
+
+
+def test_columns_with_one_value_are_found_exactly_by_the_mean_too() -> None:
+    X = pd.DataFrame({"x": np.arange(60.0), "one": 3.7, "only": "a"})
+    X.loc[::5, ["one", "only"]] = None
+    said = collect(MeanImputer().fit(X), X)
+    assert {column(said, name).light for name in ("one", "only")} == {"good"}
+    assert "found exactly" in column(said, "one").words
+    assert "only category" in column(said, "only").words
+    assert column(said, "one").statistics[1].observed == "0"  # its standard deviation
+    assert said.joint.correlations is None  # the only column that varies is x
+
+
+def test_holes_of_a_long_table_are_filled_only_where_they_are() -> None:
+    X = pd.DataFrame({"x": np.arange(5000.0), "text": [f"id {k}" for k in range(5000)]})
+    X.loc[[17, 4711], "text"] = None
+    X.loc[::7, "x"] = None
+    said = collect(MeanImputer().fit(X), X, max_rows=20, check=False)
+    assert column(said, "text").n_filled == 0
+    assert light(said, "kept").light == "caution"
+    assert any(note.startswith("Values of the sample were imputed") for note in said.notes)
+
+
+def test_numbers_have_the_digits_by_which_they_differ() -> None:
+    rng = np.random.default_rng(0)
+    X = pd.DataFrame({"latitude": 52.5 + 0.01 * rng.random(100), "huge": 1e300 * rng.normal(size=100), "x": rng.random(100)})
+    X.loc[::4, ["latitude", "huge"]] = np.nan
+    said = collect(em().fit(X), X, check=False)
+    mean = column(said, "latitude").statistics[0]
+    assert float(mean.observed) == pytest.approx(X["latitude"].mean(), abs=1e-5)
+    labels = column(said, "latitude").shape.labels
+    assert len(set(labels)) == len(labels) > 1
+    assert all(len(each.observed) < 12 and "inf" not in each.observed for each in column(said, "huge").statistics)
+
+
+def test_the_largest_numbers_can_be_drawn() -> None:
+    X = np.c_[[1.7e308, -1.7e308, *np.linspace(-1e307, 1e307, 50)], np.arange(52.0)]
+    X[5:15, 0] = np.nan
+    shape = column(collect(MeanImputer().fit(X), X, check=False), "0").shape
+    assert sum(shape.observed) == pytest.approx(1)
+
+
+def test_moments_of_a_time_zone_are_told_in_universal_time() -> None:
+    X = pd.DataFrame({"t": pd.date_range("2020-01-01", periods=50, freq="h", tz="America/New_York"), "x": np.arange(50.0)})
+    X.loc[::5, "t"] = pd.NaT
+    found = column(collect(MeanImputer().fit(X), X, check=False), "t")
+    assert found.kind == "date/time in UTC"
+    assert found.statistics[0].observed == "2020-01-01 06:00:00"
+
+
+def test_correlations_of_nothing_have_no_sign() -> None:
+    rng = np.random.default_rng(1)
+    x = np.repeat([1.0, -1.0], 50)
+    X = pd.DataFrame({"x": x, "y": np.tile([1.0, -1.0], 50) + 1e-4 * x * -1})
+    imputer = MeanImputer()
+    X.loc[rng.random(100) < 0.1, "y"] = np.nan
+    said = collect(imputer.fit(X), X, X.assign(y=X["y"].fillna(9.0)), check=False)
+    assert "-0.00" not in render(said)

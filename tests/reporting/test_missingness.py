@@ -84,7 +84,7 @@ def test_littles_p_values_are_uniform_if_holes_are_made_by_chance() -> None:
     [
         (pd.DataFrame({"a": [1.0, 2.0] * 10, "b": ["x", None] * 10}), "no number"),
         (pd.DataFrame({"a": [1.0, None, 2.0] * 10, "b": ["x", "y", "x"] * 10}), "two columns"),
-        (pd.DataFrame({"a": [1.0, None, 3.0], "b": [1.0, 2.0, 4.0]}), "3 rows are too few"),
+        (pd.DataFrame({"a": [1.0, None, 3.0], "b": [1.0, 2.0, 4.0]}), "too few rows (3)"),
     ],
 )
 def test_what_cannot_be_tested_is_not(X: pd.DataFrame, why: str) -> None:
@@ -135,3 +135,29 @@ def test_a_column_that_is_missing_where_itself_would_be_high_cannot_be_found() -
     found = _predictors(seen(X))
     assert found.strongest == []
     assert found.n_pairs == 1
+
+
+def test_rare_categories_are_not_taken_for_a_reason() -> None:
+    # Of 50 categories with a fifth of a hole each to be expected, two holes in one would be a finding without pooling.
+    rng = np.random.default_rng(0)
+    p_values = [
+        _compare_categories(rng.integers(0, 50, 500).astype(float), (rng.random((500, 1)) < 0.02).astype(float))[1][0]
+        for _ in range(500)
+    ]
+    assert np.mean(np.array(p_values) < 1e-4) == 0
+
+
+def test_values_unlike_all_others_are_no_finding() -> None:
+    rng = np.random.default_rng(0)
+    X = pd.DataFrame(rng.normal(size=(300, 3)), columns=list("abc")).assign(rare=(rng.random(300) < 0.03).astype(float))
+    X = X.mask(rng.random(X.shape) < 0.1)
+    assert little_test(seen(X)).n_columns == 3
+
+
+def test_words_do_not_contradict_themselves() -> None:
+    # Missing for the highest values and just below the median: high on the whole, yet less often above the median.
+    x = np.arange(1000.0)
+    holes = ((x >= 430) & (x < 490)) | (x >= 960)
+    X = pd.DataFrame({"x": x, "y": np.where(holes, np.nan, 1.0)})
+    (found,) = _predictors(seen(X)).strongest
+    assert found.words == "missing more often where x is high"

@@ -8,12 +8,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from .._words import count, number, share
+from .._words import count, number, number_beside, share
 from ..estimator import BaseImputer
 from ..table import CategoryCode, ColumnCode, MomentCode, NumberCode
 from ._check import MEAN, MOST_FREQUENT
 from ._scale import nice_places
-from ._seen import Cells, Seen, has_labels, labels_of
+from ._seen import Cells, Seen, centre_and_spread, has_labels, labels_of
 from .data import ColumnCheck, ColumnReport, Shape, Statistic, Violation
 
 _N_BINS = 32
@@ -23,10 +23,11 @@ _MOST_BARS = 14
 _NO_BETTER = 0.97  # of the mean's error
 _FEWEST_HIDDEN = 10
 _MOSTLY_MISSING = 0.5
+_TOO_FEW = "too few observed values to check the imputed ones on"
 
 EMPTY, BELOW, ABOVE, NOT_WHOLE, UNKNOWN, CHANGED = (
-    "left empty", "below the lower bound", "above the upper bound", "not whole numbers", "not one of the categories",
-    "observed values changed",
+    "left empty", "below the lower bound", "above the upper bound", "not whole", "not among the categories",
+    "observed and then changed",
 )  # fmt: skip
 
 
@@ -34,14 +35,16 @@ def count_violations(imputer: BaseImputer, seen: Seen) -> dict[tuple[int, str], 
     """How many cells break which promise, by column and promise."""
     found: dict[tuple[int, str], int] = {}
     for k, code in enumerate(seen.codes):
-        before, after, holes = seen.before[:, k], seen.after[:, k], seen.holes[:, k]
-        filled = after[holes & ~np.isnan(after)]
-        broken = {CHANGED: ~holes & (before != after) & ~(np.isnan(before) & np.isnan(after))}
+        holes, still_holes = seen.holes[:, k], seen.still_holes[:, k]
+        filled = seen.after[seen.filled[:, k], k]
+        broken = {CHANGED: seen.changed[:, k]}
         if isinstance(code, NumberCode):
             whole = code.whole or (code.kind in ("integer", "boolean") and imputer.integers == "round")
             broken |= {BELOW: filled < code.low, ABOVE: filled > code.high, NOT_WHOLE: (filled % 1 != 0) & whole}
-        if code.width and imputer._kept[k]:
-            broken[EMPTY] = holes & np.isnan(after)
+        if isinstance(code, CategoryCode):
+            broken[UNKNOWN] = holes & ~still_holes & np.isnan(seen.after[:, k])
+        if code.family != "any" and imputer._kept[k]:
+            broken[EMPTY] = holes & still_holes
         for what, where in broken.items():
             if where.any():
                 found[k, what] = int(where.sum())
@@ -53,7 +56,7 @@ def describe_columns(
     n_missing: NDArray[np.int64],
     n_rows: int,
     violations: Mapping[tuple[int, str], int],
-    checks: Mapping[str, ColumnCheck],
+    checks: Mapping[str, ColumnCheck] | None,
     *,
     draws: bool,
 ) -> list[ColumnReport]:
@@ -66,12 +69,13 @@ def describe_columns(
         imputed = seen.after[seen.filled[:, k], k]
         broken = [Violation(what, n) for (column, what), n in violations.items() if column == k]
         n_left = int(holes.sum()) - len(imputed)
-        all_left = n_left == holes.sum()
-        n_filled = int(n_missing[k]) if not n_left else 0 if all_left else int(n_missing[k]) - n_left
-        light, words = _judge(code, int(n_missing[k]), n_rows, n_filled, broken, checks.get(name), draws=draws)
+        none_filled = code.family == "any" or 0 < n_left == holes.sum()
+        n_filled = 0 if none_filled else int(n_missing[k]) - n_left
+        check = "not checked on hidden values" if checks is None else checks.get(name, _TOO_FEW)
+        light, words = _judge(code, int(n_missing[k]), n_rows, n_filled, broken, check, draws=draws)
         reports.append(
             ColumnReport(
-                name, code.kind, n_rows - int(n_missing[k]), int(n_missing[k]), n_filled, light, words,
+                name, seen.kinds[k], n_rows - int(n_missing[k]), int(n_missing[k]), n_filled, light, words,
                 _shape(code, observed, imputed), _statistics(code, observed, imputed), broken,
             )
         )  # fmt: skip
@@ -84,11 +88,11 @@ def _judge(
     n_rows: int,
     n_filled: int,
     broken: list[Violation],
-    check: ColumnCheck | None,
+    check: ColumnCheck | str,
     *,
     draws: bool,
 ) -> tuple[str, str]:
-    """A light and the reason for it."""
+    """A light and the reason for it; ``check`` may be the reason why there is none."""
     if broken:
         return "bad", "; ".join(f"{count(each.n_cells, 'value')} {each.what}" for each in broken) + "."
     if n_missing == 0:
@@ -96,10 +100,15 @@ def _judge(
     missing = f"{share(n_missing / n_rows)} missing"
     if n_filled == 0:
         return "caution", f"{missing}, left as they were: the imputer does not fill this column."
-    if check is None or check.n_hidden < _FEWEST_HIDDEN or check.against_mean is None:
-        return "unknown", f"{missing}; too few observed values to check the imputed ones on."
+    if code.width == 0:
+        return "good", f"{missing}; filled with the only category there is."
+    if isinstance(check, str) or check.n_hidden < _FEWEST_HIDDEN:
+        return "unknown", f"{missing}; {check if isinstance(check, str) else _TOO_FEW}."
     simplest = f"the {MOST_FREQUENT if has_labels(code) else MEAN}"
-    if check.against_mean >= _NO_BETTER:
+    own, plain = check.scores[check.method], check.scores[MEAN]
+    if own == plain == 0:
+        return "good", f"{missing}; hidden values were found exactly, as they are by {simplest}."
+    if own >= _NO_BETTER * plain:
         if draws:
             return "caution", f"{missing}; draws keep the spread of the column, single ones were no nearer than {simplest}."
         return "caution", f"{missing}; on hidden values no better than {simplest}: other columns say little about this one."
@@ -151,17 +160,22 @@ def _bins(code: ColumnCode, observed: Cells, imputed: Cells) -> Shape:
     high = max(float(np.quantile(values, 1 - _FARTHEST, method="higher")) for values in each)
     if not high > low:
         low, high = low - 0.5, high + 0.5
-    edges = np.linspace(low, high, _N_BINS + 1)
-    inside = [(values >= low) & (values <= high) for values in (observed, imputed)]
+
+    def along(values: Cells) -> Cells:  # from 0 to 1; a difference of huge numbers may be infinite
+        return (values / 2 - low / 2) / (high / 2 - low / 2)
+
     heights = [
-        (np.histogram(values[these], edges)[0] / max(len(values), 1)).tolist()
-        for values, these in zip((observed, imputed), inside, strict=True)
+        (np.histogram(along(values), _N_BINS, (0, 1))[0] / max(len(values), 1)).tolist() for values in (observed, imputed)
     ]
-    places = nice_places(low, high) if isinstance(code, NumberCode) else np.linspace(low, high, 3)
-    few = ((imputed - low) / (high - low)).clip(0, 1).tolist() if len(imputed) <= _FEW else []
-    n_outside = sum(int((~these).sum()) for these in inside)
-    at = ((places - low) / (high - low)).tolist()
-    return Shape("bins", labels_of(code, places), at, heights[0], heights[1], few, n_outside)
+    n_outside = sum(int(((values < low) | (values > high)).sum()) for values in (observed, imputed))
+    few = along(imputed).clip(0, 1).tolist() if len(imputed) <= _FEW else []
+    if isinstance(code, NumberCode):
+        places = nice_places(low, high)
+        labels = [number_beside(float(place), float(high / 2 - low / 2)) for place in places]
+    else:
+        places = np.linspace(low, high, 3)
+        labels = labels_of(code, places)
+    return Shape("bins", labels, along(places).tolist(), heights[0], heights[1], few, n_outside)
 
 
 def _statistics(code: ColumnCode, observed: Cells, imputed: Cells) -> list[Statistic]:
@@ -173,10 +187,18 @@ def _statistics(code: ColumnCode, observed: Cells, imputed: Cells) -> list[Stati
             Statistic(name, *(labels_of(code, np.array([of(values)]))[0] for values in (observed, imputed)))
             for name, of in lines.items()
         ]
-    numbers: dict[str, Callable[[Cells], Any]] = {
-        "mean": np.mean, "standard deviation": np.std, "median": np.median, "lowest": np.min, "highest": np.max,
-    }  # fmt: skip
-    return [Statistic(name, *(number(float(of(each))) for each in (observed, imputed))) for name, of in numbers.items()]
+    spread = float(centre_and_spread(observed[:, None])[1][0])
+    sides = [_summary(each, spread) for each in (observed, imputed)]
+    return [Statistic(name, *(side[name] for side in sides)) for name in sides[0]]
+
+
+def _summary(values: Cells, spread: float) -> dict[str, str]:
+    """In digits that suit what observed values differ by."""
+    mean, deviation = (float(each[0]) for each in centre_and_spread(values[:, None]))
+    places: dict[str, Callable[[Cells], Any]] = {"median": np.median, "lowest": np.min, "highest": np.max}
+    return {"mean": number_beside(mean, spread), "standard deviation": number(deviation)} | {
+        name: number_beside(float(of(values)), spread) for name, of in places.items()
+    }
 
 
 def _middle(values: Cells) -> float:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from .._words import signed
 from ._seen import Cells, Seen, is_nominal, standardised
 from .data import Correlations, Joint, Projection
 
@@ -24,7 +25,7 @@ def _correlations(seen: Seen) -> Correlations | None:
     able = [
         k
         for k, code in enumerate(seen.codes)
-        if code.width and not is_nominal(code) and standardised(seen.before[:, [k]]).any()
+        if code.width and not is_nominal(code) and np.nan_to_num(standardised(seen.before[:, [k]])).any()
     ]
     if len(able) < 2:
         return None
@@ -38,7 +39,7 @@ def _correlations(seen: Seen) -> Correlations | None:
         a, b = divmod(int(place), len(shown))
         if abs(change[a, b]) >= _WORTH_SAYING:
             pair = f"{seen.names[shown[a]]} and {seen.names[shown[b]]}"
-            words.append(f"{pair}: {before[a, b]:+.2f} before, {after[a, b]:+.2f} after")
+            words.append(f"{pair}: {signed(before[a, b])} before, {signed(after[a, b])} after")
     return Correlations([seen.names[k] for k in shown], _cells(before), _cells(after), words, len(able) - len(shown))
 
 

@@ -24,6 +24,7 @@ _MOST_STRONGEST = 8
 _FEWEST = 5  # rows on either side of a comparison
 _SIGNIFICANT = 0.01
 _HINT = 0.05
+_MOST_ALIKE = 0.85  # of a column's values
 _MOST_TESTED_COLUMNS = 40
 _MOST_TESTED_ROWS = 5000
 
@@ -134,9 +135,16 @@ def _compare_categories(values: Cells, absent: Cells) -> tuple[Cells, Cells, Cel
     found, size = member.T @ absent, member.sum(axis=0)[:, None]  # [k, t], [k, 1]
     with np.errstate(divide="ignore", invalid="ignore"):
         expected = size * n_absent / n
-        statistic = ((found - expected) ** 2 * (1 / expected + 1 / (size - expected))).sum(axis=0)
+        # Categories where few holes, or few values, are to be expected count as one: χ² would find too much in them.
+        rare = np.minimum(expected, size - expected) < _FEWEST
+        pooled = [np.where(rare, each, 0).sum(axis=0) for each in (found, expected, size - expected)]
+        parts = np.where(rare, 0, (found - expected) ** 2 * (1 / expected + 1 / (size - expected)))
+        rest = (pooled[0] - pooled[1]) ** 2 * (1 / pooled[1] + 1 / pooled[2])
+        statistic = parts.sum(axis=0) + np.where(rare.any(axis=0), rest, 0)
+        freedom = (~rare).sum(axis=0) + rare.any(axis=0) - 1
+        enough &= freedom > 0
         strength = np.sqrt(statistic / n)  # of a table of two columns: min(2, k) − 1 is 1
-        p_value = chi2.sf(statistic, max(len(categories) - 1, 1))
+        p_value = chi2.sf(statistic, np.maximum(freedom, 1))
         most = categories[np.argmax(np.where(size >= _FEWEST, found / size, 0), axis=0)] if len(categories) else n_absent
     enough &= np.isfinite(strength)
     return tuple(np.where(enough, each, np.nan) for each in (strength, p_value, most))  # type: ignore[return-value]
@@ -157,9 +165,11 @@ def _in_words(seen: Seen, target: int, k: int, sign: float) -> str:
     side = values > middle if sign > 0 else values < middle
     if not 0 < side.sum() < len(side):
         side = values >= middle if sign > 0 else values <= middle
-    rates = share(absent[side].mean()), share(absent[~side].mean())
-    where = f"{name} is {high if sign > 0 else low}"
-    return f"missing more often where {where}: in {rates[0]} of those rows, in {rates[1]} of the others"
+    here, elsewhere = (float(absent[rows].mean()) for rows in (side, ~side))
+    words = f"missing more often where {name} is {high if sign > 0 else low}"
+    if here <= elsewhere:  # it is, but not on either side of the median
+        return words
+    return f"{words}: in {share(here)} of those rows, in {share(elsewhere)} of the others"
 
 
 def little_test(seen: Seen) -> McarTest:
@@ -169,7 +179,7 @@ def little_test(seen: Seen) -> McarTest:
     """
     varies = [
         k for k, code in enumerate(seen.codes)
-        if code.width and not is_nominal(code) and len(np.unique(seen.before[~np.isnan(seen.before[:, k]), k])) > 1
+        if code.width and not is_nominal(code) and _varies(seen.before[~np.isnan(seen.before[:, k]), k])
     ]  # fmt: skip
     by_holes = sorted(varies, key=lambda k: -int(seen.holes[:, k].sum()))[:_MOST_TESTED_COLUMNS]
     rows = np.linspace(0, len(seen.before) - 1, min(len(seen.before), _MOST_TESTED_ROWS)).astype(np.int64)
@@ -182,11 +192,11 @@ def little_test(seen: Seen) -> McarTest:
         return McarTest(None, None, None, len(values), values.shape[1], len(patterns), f"Not tested: {why}.", _CAVEAT)
 
     if not seen.holes[:, by_holes].any():
-        return untested("no number, date or ordered category is missing")
+        return untested("no number, date or ordered category that varies is missing")
     if values.shape[1] < 2:
-        return untested("the test needs two columns of numbers, dates or ordered categories")
+        return untested("the test needs two columns of numbers, dates or ordered categories that vary")
     if len(values) <= 2 * values.shape[1]:
-        return untested(f"{count(len(values), 'row')} are too few for {count(values.shape[1], 'column')}")
+        return untested(f"too few rows ({len(values):,}) for {count(values.shape[1], 'column')}")
     z = standardised(values)
     model = fit_gaussian(np.where(missing, 0.0, z), missing, prior_rows=1e-3, tolerance=1e-6, max_iterations=1000)
     statistic, freedom = 0.0, -values.shape[1]
@@ -206,6 +216,12 @@ def little_test(seen: Seen) -> McarTest:
     if len(patterns) > len(values) / 2:
         words += " Most rows have a pattern of their own, so the test can see little."
     return McarTest(statistic, freedom, p_value, len(values), values.shape[1], len(patterns), words, _CAVEAT)
+
+
+def _varies(values: Cells) -> bool:
+    """Whether values differ enough for a normal model: few that are unlike all others would each look like a finding."""
+    counts = np.unique(values, return_counts=True)[1]
+    return len(counts) > 1 and counts.max() <= _MOST_ALIKE * len(values)
 
 
 def _p(value: float) -> str:

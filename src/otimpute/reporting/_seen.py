@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from .._words import number
 from ..estimator import BaseImputer
-from ..table import CategoryCode, ColumnCode, MomentCode, NumberCode, Table, as_frame, category_of, seconds_of
+from ..table import CategoryCode, ColumnCode, MomentCode, NumberCode, Table, as_frame, category_of, has_zone, seconds_of
 
 Cells = NDArray[np.float64]
 
@@ -25,10 +25,13 @@ class Seen:
     """
 
     names: list[str]
+    kinds: list[str]  # for people
     codes: tuple[ColumnCode, ...]
     before: Cells  # [n, d]: NaN where nothing was observed
     after: Cells  # [n, d]: NaN where nothing was filled in
     holes: NDArray[np.bool_]  # [n, d]
+    still_holes: NDArray[np.bool_]  # [n, d]: after
+    changed: NDArray[np.bool_]  # [n, d]: what was observed and is not as it was
     values: NDArray[np.floating]  # [n, D]: coordinates before
     missing: NDArray[np.bool_]  # [n, D]
     coordinates: Cells  # [n, D]: after
@@ -40,8 +43,10 @@ class Seen:
 
     def take(self, rows: NDArray[np.int64]) -> Seen:
         """Some of the rows."""
-        parts = {name: getattr(self, name)[rows] for name in ("before", "after", "holes", "values", "missing", "coordinates")}
-        return replace(self, **parts)
+        parts = (
+            "before", "after", "holes", "still_holes", "changed", "values", "missing", "coordinates",
+        )  # fmt: skip
+        return replace(self, **{name: getattr(self, name)[rows] for name in parts})
 
 
 def is_nominal(code: ColumnCode) -> bool:
@@ -103,10 +108,29 @@ def see(imputer: BaseImputer, table: Table, completed: Any, rows: NDArray[np.int
         after = completed[rows.tolist()] if part.is_frame else completed[rows]
     encoding, marker = imputer._encoding, imputer._missing_values()
     read = encoding.read_frame(after, marker) if part.is_frame else encoding.read_array(after, marker)
+    was, now = _seen_numbers(part), _seen_numbers(read)
     return Seen(
-        names_of(imputer), part.codes, _seen_numbers(part), _seen_numbers(read), part.holes,
+        names_of(imputer), _kinds(part), part.codes, was, now, part.holes, read.holes, _changed(part, read, was, now),
         part.values, part.missing, np.where(read.missing, np.nan, read.values),
     )  # fmt: skip
+
+
+def _kinds(table: Table) -> list[str]:
+    if not table.is_frame:
+        return [code.kind for code in table.codes]
+    pairs = zip(table.codes, table.source.iter_columns(), strict=True)
+    return [f"{code.kind} in UTC" if has_zone(column) else code.kind for code, column in pairs]
+
+
+def _changed(before: Table, after: Table, was: Cells, now: Cells) -> NDArray[np.bool_]:
+    """Which observed cells are not as they were; those that no number stands for are compared by what they look like."""
+    changed: NDArray[np.bool_] = ~before.holes & (was != now)
+    for k, code in enumerate(before.codes):
+        unread = ~before.holes[:, k] & ((np.isnan(was[:, k]) & np.isnan(now[:, k])) | (code.width == 0))
+        if unread.any():
+            cells = zip(*(table.source[:, k].to_list() for table in (before, after)), strict=True)
+            changed[:, k] = np.where(unread, [repr(old) != repr(new) for old, new in cells], changed[:, k])
+    return changed
 
 
 def _rows_of(table: Table, rows: NDArray[np.int64]) -> Table:

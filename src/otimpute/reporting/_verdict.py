@@ -57,7 +57,7 @@ def _converged(training: Training) -> Light:
     if left_out:
         return Light("converged", "caution", question, " ".join(left_out))
     if training.converged is None:
-        return Light("converged", "good", question, "Yes: this method has no iterations that could be cut short.")
+        return Light("converged", "good", question, "Nothing is known to have cut it short.")
     return Light("converged", "good" if training.converged else "caution", question, training.words[0])
 
 
@@ -68,13 +68,13 @@ def _better(check: HiddenCheck | None, no_check: str, *, draws: bool) -> Light:
     parts, is_better = [], []
     for measure, says, simplest in (("error", _off_by, MEAN), ("wrong", _wrong, MOST_FREQUENT)):
         scores = {each.method: getattr(each, measure) for each in check.methods if getattr(each, measure) is not None}
-        if check.method in scores and scores.get(MEAN):
+        if check.method in scores and MEAN in scores:
             own = scores.pop(check.method)
-            is_better.append(own < _CLEARLY_BETTER * scores[MEAN])
+            is_better.append(own < _CLEARLY_BETTER * scores[MEAN] or own == 0)
             peers = ", ".join(f"{simplest if name == MEAN else name} {says(score)}" for name, score in scores.items())
             parts.append(f"{says(own, in_full=True)} ({peers})")
     if not parts:
-        return Light("better", "unknown", question, "Too few values could be hidden to tell.")
+        return Light("better", "unknown", question, "Too few values of columns that vary could be hidden to tell.")
     light = "good" if all(is_better) else "caution" if any(is_better) or draws else "bad"
     yes = "Yes" if all(is_better) else "In part" if any(is_better) else "No"
     note = " Draws keep the spread of columns: single ones are further off than expected values by design." if draws else ""
@@ -101,7 +101,8 @@ def _trusted(columns: Sequence[ColumnReport]) -> Light:
         return Light("trusted", "caution", question, f"Take care with {listed(doubtful)}: see below why.")
     if unknown:
         return Light("trusted", "unknown", question, f"Could not be checked: {listed(unknown)}.")
-    return Light("trusted", "good", question, "No: in every column imputed values beat the simplest guess on hidden values.")
+    answer = "No: in every column imputed values beat the simplest guess on hidden values, or were exact as it was."
+    return Light("trusted", "good", question, answer)
 
 
 def _by_chance(missingness: Missingness) -> Light:

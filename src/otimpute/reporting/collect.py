@@ -75,7 +75,7 @@ def collect(
     checked = check_on_hidden(imputer, seen, seed) if check else "It was not asked for."
     done = checked if isinstance(checked, HiddenCheck) else None
     draws = getattr(imputer, "target", "") == "distribution"
-    checks = {each.name: each for each in done.columns} if done else {}
+    checks = {each.name: each for each in done.columns} if done else None
     columns = describe_columns(seen, n_missing, n_rows, violations, checks, draws=draws)
     training = describe_training(imputer, [column.name for column in columns if column.n_missing])
     no_check = "" if done else str(checked)
@@ -103,8 +103,8 @@ def _notes(facts: TableFacts) -> list[str]:
         )
     if facts.from_transform and facts.n_missing:
         notes.append(
-            "Values were imputed for this report by transform, which treats every row alone; fit_transform may have given "
-            "others. Pass X_imputed to see those."
+            f"Values{' of the sample' * (facts.n_shown < facts.n_rows)} were imputed for this report by transform, which "
+            "treats every row alone; fit_transform may have given others. Pass X_imputed to see those."
         )
     return notes
 

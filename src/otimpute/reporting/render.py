@@ -6,9 +6,9 @@ import hashlib
 from base64 import b64encode
 from xml.etree.ElementTree import Element
 
-from .._markup import to_html
+from .._markup import legible, to_html
 from .._optional import require
-from .._words import count, number, share
+from .._words import count, number, share, signed
 from . import plots
 from .data import ReportData
 
@@ -30,7 +30,7 @@ def render(data: ReportData) -> str:
         trim_blocks=True, lstrip_blocks=True,
         finalize=lambda value: Markup(to_html(value)) if isinstance(value, Element) else value,
     )  # fmt: skip
-    environment.filters |= {"share": share, "number": number, "count": count, "prose": _prose}
+    environment.filters |= {"share": share, "number": number, "count": count, "signed": signed, "prose": _prose}
     style, script = (environment.loader.get_source(environment, name)[0] for name in ("style.css", "script.js"))
     page: str = environment.get_template("report.html.j2").render(
         data=data,
@@ -42,7 +42,7 @@ def render(data: ReportData) -> str:
         policy=_policy(style, script),
         places={column.name: place for place, column in enumerate(data.columns)},
     )
-    return page
+    return legible(page)
 
 
 def _overall(data: ReportData) -> str:

@@ -2,6 +2,7 @@
 
 from .codes import CategoryCode, ColumnCode, MomentCode, NumberCode, category_of, seconds_of
 from .encoding import ColumnSummary, Encoding, describe_columns
+from .moments import has_zone
 from .standardise import FARTHEST, Standardiser
 from .table import Table, as_frame, with_fields_of
 
@@ -18,6 +19,7 @@ __all__ = [
     "as_frame",
     "category_of",
     "describe_columns",
+    "has_zone",
     "seconds_of",
     "with_fields_of",
 ]

@@ -123,6 +123,11 @@ def _moment(bound: Any, column: nw.Series[Any]) -> int:
     return (moment - _EPOCH) // dt.timedelta(microseconds=1)
 
 
+def has_zone(column: nw.Series[Any]) -> bool:
+    """Whether a column holds moments of a time zone."""
+    return is_local(column) or getattr(column.dtype, "time_zone", None) is not None
+
+
 def _zone_of(column: nw.Series[Any]) -> dt.tzinfo | None:
     if is_local(column):
         zone: dt.tzinfo = column.to_native().dtype.tz
