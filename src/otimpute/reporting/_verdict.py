@@ -92,7 +92,7 @@ def _wrong(rate: float, *, in_full: bool = False) -> str:
 def _trusted(columns: Sequence[ColumnReport]) -> Light:
     question = "Is there a column not to be trusted?"
     filled = [column for column in columns if column.n_filled]
-    bad = [column.name for column in filled if column.light == "bad"]
+    bad = [column.name for column in columns if column.light == "bad"]
     doubtful = [column.name for column in filled if column.light == "caution"]
     unknown = [column.name for column in filled if column.light == "unknown"]
     if bad:
