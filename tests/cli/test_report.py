@@ -70,6 +70,8 @@ def test_more_columns_and_an_unknown_one(invoke: Any, table: Path, flats: pd.Dat
     invoke("fit", table, "--model", "m.otimpute", "-m", "mean", "--columns", "size,rent", "-q")
     told = json.loads(invoke("report", "m.otimpute", table, "--json", "--no-check").stdout)
     assert [column["name"] for column in told["columns"]] == ["size", "rent"]
+    (note,) = [note for note in told["notes"] if note.startswith("Not used")]
+    assert "rooms" in note and "rent" not in note
     flats[["size", "rooms"]].to_csv("less.csv", index=False)
     assert "rent" in invoke("report", "m.otimpute", "less.csv", "-o", "r.html", code=1).stderr
     assert not Path("r.html").exists()
@@ -90,6 +92,8 @@ def test_a_report_must_go_somewhere_of_its_own(invoke: Any, table: Path) -> None
     assert "pass -o REPORT.html, or --json" in invoke("report", "m.otimpute", table, code=1).stderr
     assert "same file" in invoke("report", "m.otimpute", table, "-o", table, "--force", code=1).stderr
     assert "same file" in invoke("impute", table, "-o", "x.csv", "--report", "x.csv", code=1).stderr
+    assert "not to standard output" in invoke("report", "m.otimpute", table, "-o", "-", code=1).stderr
+    assert not Path("-").exists()
 
 
 def test_what_a_report_needs_is_told_before_the_fit(invoke: Any, table: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -103,3 +107,9 @@ def test_standard_input(invoke: Any, table: Path) -> None:
     result = invoke("impute", "-", "-o", "-", "-m", "mean", "--report", "r.html", stdin=table.read_bytes())
     assert result.stdout.splitlines()[0] == table.read_text().splitlines()[0]
     assert "Imputation report" in text_of(Path("r.html"))
+
+
+def test_columns_that_stay_empty_are_named(invoke: Any, table: Path) -> None:
+    pd.read_csv(table).assign(nothing=None).to_csv("more.csv", index=False)
+    invoke("impute", "more.csv", "-o", "full.csv", "-m", "mean", "--report", "r.html")
+    assert "Not used, not filled and not in this report: nothing." in text_of(Path("r.html"))

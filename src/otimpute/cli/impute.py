@@ -82,7 +82,7 @@ def impute(
 def _report(fitted: Fitted, report: Path, source: str, command_line: str, showing: Showing) -> Report:
     X, X_imputed = fitted.table.frame.select(fitted.used), fitted.completed.select(fitted.used)
     with working("checking on hidden values …", shown=not showing.quiet), collected_notes():
-        return make_report(fitted.imputer, X, X_imputed, report, source, command_line)
+        return make_report(fitted.imputer, X, X_imputed, report, source, command_line, not_used=fitted.not_used)
 
 
 @command
@@ -133,6 +133,11 @@ class Fitted:
             columns.append({"name": name, "n_missing": before, "n_filled": before - after})
         return columns
 
+    @property
+    def not_used(self) -> list[str]:
+        """Columns of the file that were left as they are."""
+        return [name for name in self.table.frame.column_names if name not in self.used]
+
     def validation(self) -> dict[str, float]:
         """How far off values were that had been hidden from the fit, if ``validation_fraction`` asked for that."""
         history = getattr(self.imputer, "history_", {})
@@ -149,7 +154,7 @@ class Fitted:
             "n_columns": frame.num_columns,
             "seconds": round(self.seconds, 3),
             "columns": self.filled(),
-            "not_used": [name for name in frame.column_names if name not in self.used],
+            "not_used": self.not_used,
             "notes": self.notes,
             **self.validation(),
             **trial_of(self.imputer),

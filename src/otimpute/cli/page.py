@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -19,6 +20,8 @@ _LIGHTS = {"good": ("✓", "green"), "caution": ("!", "yellow"), "bad": ("✗", 
 def check_report(path: Path, writing: Replacing) -> None:
     """Refuse now what could not be written after a long fit."""
     require("jinja2", "a report", "report")
+    if str(path) == "-":
+        raise ValueError("a report goes to a file of its own, not to standard output: pass a name like report.html")
     writing.check_model(path)
 
 
@@ -33,13 +36,15 @@ def make_report(
     check: bool = True,
     max_rows: int = 10_000,
     seed: int = 0,
+    not_used: Sequence[str] = (),
 ) -> Report:
     """A report on a table that was read from a file, written to another one."""
     from ..reporting import Report, collect
 
     name = None if source == "-" else Path(source).name
     data = collect(
-        imputer, X, X_imputed, check=check, max_rows=max_rows, random_state=seed, source=name, command=command_line
+        imputer, X, X_imputed, check=check, max_rows=max_rows, random_state=seed, source=name, command=command_line,
+        not_used=not_used,
     )  # fmt: skip
     made = Report(data)
     if out is not None:

@@ -43,10 +43,12 @@ def report(
         check_report(out, writing)
     imputer = load_model(model)
     with collected_notes() as notes, working(f"reading {source} …", shown=not showing.quiet) as say:
-        X = _read_for(imputer, source, reading)
+        X, not_used = _read_for(imputer, source, reading)
         say("checking on hidden values …" if check else "drawing …")
         with about(source):
-            made = make_report(imputer, X, None, out, source, context.obj, check=check, max_rows=max_rows, seed=seed)
+            made = make_report(
+                imputer, X, None, out, source, context.obj, check=check, max_rows=max_rows, seed=seed, not_used=not_used
+            )  # fmt: skip
     if showing.json:
         tell_json(made.as_dict(), err=False)
         return
@@ -55,9 +57,10 @@ def report(
         tell_report(made, str(out))
 
 
-def _read_for(imputer: BaseImputer, source: str, reading: Reading) -> Any:
-    """The columns of a file that a model knows, as it reads them."""
+def _read_for(imputer: BaseImputer, source: str, reading: Reading) -> tuple[Any, list[str]]:
+    """The columns of a file that a model knows, as it reads them, and the names of the others."""
     pa = require("pyarrow", "reading tables", "cli")
     with reading.open(source, schema_of(imputer)) as table:
         names = columns_for(imputer, table.schema.names)
-        return pa.concat_tables([as_model_reads(chunk.frame.select(names), imputer) for chunk in table.chunks()])
+        X = pa.concat_tables([as_model_reads(chunk.frame.select(names), imputer) for chunk in table.chunks()])
+        return X, [name for name in table.schema.names if name not in names]

@@ -98,7 +98,9 @@ def _trusted(columns: Sequence[ColumnReport]) -> Light:
     if bad:
         return Light("trusted", "bad", question, f"Yes: {listed(bad)}.")
     if doubtful:
-        return Light("trusted", "caution", question, f"Take care with {listed(doubtful)}: see below why.")
+        return Light(
+            "trusted", "caution", question, f"Take care with {listed(doubtful)}: the report says why, column by column."
+        )
     if unknown:
         return Light("trusted", "unknown", question, f"Could not be checked: {listed(unknown)}.")
     answer = "No: in every column imputed values beat the simplest guess on hidden values, or were exact as it was."

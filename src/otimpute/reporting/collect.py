@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import platform
 from collections import Counter
+from collections.abc import Sequence
 from datetime import UTC, datetime
 from importlib.metadata import PackageNotFoundError, version
 from typing import Any
@@ -17,7 +18,7 @@ import otimpute
 
 from .._checks import check_count, check_flag
 from .._random import generator
-from .._words import count
+from .._words import count, listed
 from ..estimator import BaseImputer
 from ..table import Table
 from ._check import check_on_hidden
@@ -43,10 +44,12 @@ def collect(
     random_state: int = 0,
     source: str | None = None,
     command: str | None = None,
+    not_used: Sequence[str] = (),
 ) -> ReportData:
     """Everything a report on a fitted imputer and a table says; the parameters are those of `report`.
 
-    ``source`` and ``command`` are the names of the table's file and of the command that asked for the report, if there were.
+    ``source`` and ``command`` are the names of the table's file and of the command that asked for the report, if there were;
+    ``not_used`` are columns of that file which are not in ``X``.
     """
     if not isinstance(imputer, BaseImputer):
         raise TypeError(f"imputer must be one of otimpute's, got {type(imputer).__name__}; fit an AutoImputer, for example")
@@ -90,12 +93,14 @@ def collect(
         check=done,
         no_check=no_check,
         reproduce=_reproduce(imputer, table, source, command),
-        notes=_notes(facts),
+        notes=_notes(facts, not_used),
     )
 
 
-def _notes(facts: TableFacts) -> list[str]:
+def _notes(facts: TableFacts, not_used: Sequence[str]) -> list[str]:
     notes = []
+    if not_used:
+        notes.append(f"Not used, not filled and not in this report: {listed(not_used)}.")
     if facts.n_shown < facts.n_rows:
         notes.append(
             f"The table has {count(facts.n_rows, 'row')}: how much is missing was counted in all of them, pictures and "
