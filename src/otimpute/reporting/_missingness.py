@@ -22,6 +22,7 @@ _MOST_PREDICTED = 16
 _MOST_PREDICTORS = 24
 _MOST_STRONGEST = 8
 _FEWEST = 5  # rows on either side of a comparison
+_FEWEST_EXPECTED = 1  # of a category
 _SIGNIFICANT = 0.01
 _HINT = 0.05
 _MOST_ALIKE = 0.85  # of a column's values
@@ -135,8 +136,8 @@ def _compare_categories(values: Cells, absent: Cells) -> tuple[Cells, Cells, Cel
     found, size = member.T @ absent, member.sum(axis=0)[:, None]  # [k, t], [k, 1]
     with np.errstate(divide="ignore", invalid="ignore"):
         expected = size * n_absent / n
-        # Categories where few holes, or few values, are to be expected count as one: χ² would find too much in them.
-        rare = np.minimum(expected, size - expected) < _FEWEST
+        # Categories where hardly a hole, or hardly a value, is to be expected count as one: χ² would find too much in them.
+        rare = np.minimum(expected, size - expected) < _FEWEST_EXPECTED
         pooled = [np.where(rare, each, 0).sum(axis=0) for each in (found, expected, size - expected)]
         parts = np.where(rare, 0, (found - expected) ** 2 * (1 / expected + 1 / (size - expected)))
         rest = (pooled[0] - pooled[1]) ** 2 * (1 / pooled[1] + 1 / pooled[2])
