@@ -526,3 +526,22 @@ def test_correlations_of_nothing_have_no_sign() -> None:
     X.loc[rng.random(100) < 0.1, "y"] = np.nan
     said = collect(imputer.fit(X), X, X.assign(y=X["y"].fillna(9.0)), check=False)
     assert "-0.00" not in render(said)
+
+
+def test_the_fingerprint_changes_with_everything_in_the_table() -> None:
+    X = pd.DataFrame({"x": [1.0, None, 3.0] * 10, "kind": ["a", "b", "a"] * 10, "text": [f"id {k}" for k in range(30)]})
+    imputer = MeanImputer().fit(X)
+    other_text, other_labels, new_label = X.copy(), X.replace({"a": "c"}), X.copy()
+    other_text.loc[3, "text"], new_label.loc[3, "kind"] = "id", "new"
+    prints = [collect(imputer, each, check=False).reproduce.fingerprint for each in (X, other_text, new_label)]
+    others = (other_labels, X.rename(columns={"x": "y"}), X[::-1])
+    prints += [collect(MeanImputer().fit(each), each, check=False).reproduce.fingerprint for each in others]
+    assert len(set(prints)) == 6
+    assert collect(imputer, X.copy(), check=False).reproduce.fingerprint == prints[0]
+
+
+def test_what_cannot_be_drawn_again_is_said() -> None:
+    X = np.array([[1.0, 2.0], [np.nan, 3.0], [2.0, 4.0]])
+    for random_state, told in ((0, []), (None, ["None"]), (np.random.RandomState(0), ["RandomState"])):
+        words = collect(SinkhornImputer(random_state=random_state, max_steps=1).fit(X), X, check=False).reproduce.words
+        assert [name for name in ("None", "RandomState") if any(name in line for line in words)] == told

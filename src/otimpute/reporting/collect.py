@@ -8,6 +8,7 @@ from collections import Counter
 from collections.abc import Sequence
 from datetime import UTC, datetime
 from importlib.metadata import PackageNotFoundError, version
+from numbers import Integral
 from typing import Any
 
 import numpy as np
@@ -20,7 +21,7 @@ from .._checks import check_count, check_flag
 from .._random import generator
 from .._words import count, listed
 from ..estimator import BaseImputer
-from ..table import Table
+from ..table import CategoryCode, Table
 from ._check import check_on_hidden
 from ._columns import count_violations, describe_columns
 from ._joint import describe_joint
@@ -117,9 +118,11 @@ def _notes(facts: TableFacts, not_used: Sequence[str]) -> list[str]:
 def _reproduce(imputer: BaseImputer, table: Table, source: str | None, command: str | None) -> Reproduce:
     parameters = {name: repr(value) for name, value in imputer.get_params(deep=False).items()}
     words = []
-    if "random_state" in parameters and getattr(imputer, "random_state", 0) is None:
+    random_state = getattr(imputer, "random_state", 0)
+    if not isinstance(random_state, Integral):
+        given = "None" if random_state is None else f"a {type(random_state).__name__}"
         words.append(
-            "random_state was None: a method that draws at random gives other values next time; pass a number to get the same."
+            f"random_state was {given}: a method that draws at random gives other values next time; pass a number to get the same."
         )
     home = "otimpute" if type(imputer).__name__ in otimpute.__all__ else type(imputer).__module__.rpartition(".")[0]
     read = f"pd.read_csv({source!r})" if source and source.endswith(".csv") else f"...  # {source or 'your table'}"
@@ -136,7 +139,13 @@ def _reproduce(imputer: BaseImputer, table: Table, source: str | None, command: 
         ]
     )
     return Reproduce(
-        datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC"), parameters, _versions(), _fingerprint(table), code, command, words
+        datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC"),
+        parameters,
+        _versions(),
+        _fingerprint(names_of(imputer), table),
+        code,
+        command,
+        words,
     )
 
 
@@ -150,10 +159,20 @@ def _versions() -> dict[str, str]:
     return found | {"system": f"{platform.system()} {platform.machine()}"}
 
 
-def _fingerprint(table: Table) -> str:
-    """A number that changes with any value, hole, or the order of rows."""
-    digest = hashlib.sha256(repr(table.holes.shape).encode())
-    for values, missing in zip(table.values.T, table.missing.T, strict=True):
-        digest.update(np.where(missing, np.nan, values).astype(np.float64).tobytes())
+def _fingerprint(names: Sequence[str], table: Table) -> str:
+    """A number that changes with any name, value or hole, or the order of rows."""
+    digest = hashlib.sha256(repr((table.holes.shape, *names)).encode())
+    place = 0
+    for k, code in enumerate(table.codes):
+        for values, missing in zip(
+            *(each[:, place : place + code.width].T for each in (table.values, table.missing)), strict=True
+        ):
+            digest.update(np.where(missing, np.nan, values).astype(np.float64).tobytes())
+        if isinstance(code, CategoryCode):
+            digest.update(repr(code.categories).encode())
+        unread = ~table.holes[:, k] & (table.missing[:, place] if code.width else True)
+        if unread.any():  # texts, and categories that training did not have
+            digest.update(repr(table.source[:, k].to_list()).encode())
+        place += code.width
     digest.update(np.packbits(table.holes).tobytes())
     return digest.hexdigest()[:16]
