@@ -545,3 +545,12 @@ def test_what_cannot_be_drawn_again_is_said() -> None:
     for random_state, told in ((0, []), (None, ["None"]), (np.random.RandomState(0), ["RandomState"])):
         words = collect(SinkhornImputer(random_state=random_state, max_steps=1).fit(X), X, check=False).reproduce.words
         assert [name for name in ("None", "RandomState") if any(name in line for line in words)] == told
+
+
+@pytest.mark.parametrize("wrong", [np.inf, "many"])
+def test_errors_say_that_the_imputed_table_is_meant(wrong: Any) -> None:
+    X = pd.DataFrame({"x": [1.0, None, 3.0], "y": [1.0, 2.0, 3.0]})
+    imputer = MeanImputer()
+    X_imputed = imputer.fit_transform(X).assign(x=wrong)
+    with pytest.raises(ValueError, match="X_imputed cannot be what was made of X: .*'x'"):
+        collect(imputer, X, X_imputed, check=False)

@@ -107,7 +107,10 @@ def see(imputer: BaseImputer, table: Table, completed: Any, rows: NDArray[np.int
     else:
         after = completed[rows.tolist()] if part.is_frame else completed[rows]
     encoding, marker = imputer._encoding, imputer._missing_values()
-    read = encoding.read_frame(after, marker) if part.is_frame else encoding.read_array(after, marker)
+    try:
+        read = encoding.read_frame(after, marker) if part.is_frame else encoding.read_array(after, marker)
+    except ValueError as error:  # X itself was read before
+        raise ValueError(f"X_imputed cannot be what was made of X: {error}") from error
     was, now = _seen_numbers(part), _seen_numbers(read)
     return Seen(
         names_of(imputer), _kinds(part), part.codes, was, now, part.holes, read.holes, _changed(part, read, was, now),

@@ -122,7 +122,8 @@ def _reproduce(imputer: BaseImputer, table: Table, source: str | None, command: 
     if not isinstance(random_state, Integral):
         given = "None" if random_state is None else f"a {type(random_state).__name__}"
         words.append(
-            f"random_state was {given}: a method that draws at random gives other values next time; pass a number to get the same."
+            f"random_state was {given}: a method that draws at random gives other values next time; "
+            "pass a number to get the same."
         )
     home = "otimpute" if type(imputer).__name__ in otimpute.__all__ else type(imputer).__module__.rpartition(".")[0]
     read = f"pd.read_csv({source!r})" if source and source.endswith(".csv") else f"...  # {source or 'your table'}"
