@@ -552,5 +552,5 @@ def test_errors_say_that_the_imputed_table_is_meant(wrong: Any) -> None:
     X = pd.DataFrame({"x": [1.0, None, 3.0], "y": [1.0, 2.0, 3.0]})
     imputer = MeanImputer()
     X_imputed = imputer.fit_transform(X).assign(x=wrong)
-    with pytest.raises(ValueError, match="X_imputed cannot be what was made of X: .*'x'"):
+    with pytest.raises(ValueError, match=r"X_imputed cannot be what was made of X: .*'x'"):
         collect(imputer, X, X_imputed, check=False)
