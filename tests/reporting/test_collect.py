@@ -177,6 +177,7 @@ def test_values_hidden_from_the_method_tell_whether_it_is_better_than_the_mean(s
     assert set(by_name) == {"size", "rent", "rooms", "district", "heating", "built", "balcony"}  # those with holes
     assert by_name["rent"].against_mean < 0.5
     assert by_name["heating"].against_mean > 0.9  # tossed coins
+    assert by_name["rent"].lead > 5 and by_name["heating"].lead < 2
     assert column(said, "rent").light == "good"
     assert column(said, "heating").light == "caution"
     assert "heating" in light(said, "trusted").answer
@@ -554,3 +555,15 @@ def test_errors_say_that_the_imputed_table_is_meant(wrong: Any) -> None:
     X_imputed = imputer.fit_transform(X).assign(x=wrong)
     with pytest.raises(ValueError, match=r"X_imputed cannot be what was made of X: .*'x'"):
         collect(imputer, X, X_imputed, check=False)
+
+
+def test_columns_of_noise_are_not_trusted_because_of_luck() -> None:
+    lights = []
+    for seed in range(4):
+        rng = np.random.default_rng(seed)
+        X = rng.normal(size=(120, 8))
+        X[rng.random(X.shape) < 0.2] = np.nan
+        imputer = KNNImputer()
+        X_imputed = imputer.fit_transform(X)
+        lights += [column.light for column in collect(imputer, X, X_imputed).columns]
+    assert lights.count("good") <= 1

@@ -52,8 +52,10 @@ MATRIX = Matrix(["a", LONG], [1, 51], 100, [[0.0, 1.0], [0.5, 0.04]], 0)
 PREDICTORS = Predictors(["a"], ["a", LONG], [[None, 0.8]], [Association("a", LONG, 0.8, 0.001, "")], 1)
 WEIGHTS = Weights(["x", "y"], ["a", LONG], [[0.25, 0.75], [1.0, 0.0]], 0)
 CHECKS = [
-    ColumnCheck(LONG, 20, "error", "", "Own", {"Own": 1.0, "column mean": 2.0, "KNN": 9.0}, 0.5, [[1.0, 1.5], [3.0, 2.0]], []),
-    ColumnCheck("c", 9, "wrong", "", "Own", {"Own": 0.4, "column mean": 0.0}, None, [], [["u", "u", 5], ["u", LONG, 4]]),
+    ColumnCheck(
+        LONG, 20, "error", "", "Own", {"Own": 1.0, "column mean": 2.0, "KNN": 9.0}, 0.5, 2.0, [[1.0, 1.5], [3.0, 2.0]], []
+    ),
+    ColumnCheck("c", 9, "wrong", "", "Own", {"Own": 0.4, "column mean": 0.0}, None, None, [], [["u", "u", 5], ["u", LONG, 4]]),
 ]
 METHODS = [
     MethodScore("Own", 0.1, None), MethodScore("column mean", 0.9, None), MethodScore("KNN", 0.3, None),
@@ -82,7 +84,7 @@ PICTURES: dict[str, Callable[[], Element | None]] = {
     "columns": lambda: plots.off_by_column(CHECK),
     "y = x": lambda: plots.true_against_imputed(CHECKS[0]),
     "huge y = x": lambda: plots.true_against_imputed(
-        ColumnCheck("a", 2, "error", "", "Own", {"Own": 1e308}, None, [[-1.5e308, 1.5e308], [0.0, 1.0]], [])
+        ColumnCheck("a", 2, "error", "", "Own", {"Own": 1e308}, None, None, [[-1.5e308, 1.5e308], [0.0, 1.0]], [])
     ),
     "pairs": lambda: plots.pairs_of_categories(CHECKS[1]),
 }

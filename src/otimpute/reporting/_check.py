@@ -151,10 +151,11 @@ def _score_columns(seen: Seen, trial: _Trial, method: str) -> list[ColumnCheck]:
         truth, guess = trial.truth[cells], trial.guesses[method][cells]
         nominal = has_labels(code)
         size, unit = _unit(truth) if isinstance(code, MomentCode) else (1.0, "")
-        scores = {
-            name: float((each[cells] != truth).mean() if nominal else np.abs(each[cells] - truth).mean() / size)
+        off = {
+            name: (each[cells] != truth).astype(np.float64) if nominal else np.abs(each[cells] - truth) / size
             for name, each in trial.guesses.items()
         }
+        scores = {name: float(each.mean()) for name, each in off.items()}
         plain = scores.get(MEAN, 0.0)
         points: list[list[float]] = []
         pairs: list[list[Any]] = []
@@ -166,8 +167,15 @@ def _score_columns(seen: Seen, trial: _Trial, method: str) -> list[ColumnCheck]:
             points = (np.column_stack([truth, guess])[some] / size).tolist()
         measure = "wrong" if nominal else "error"
         against = scores[method] / plain if plain else None
-        checks.append(ColumnCheck(seen.names[k], len(truth), measure, unit, method, scores, against, points, pairs))
+        lead = _lead(off[MEAN] - off[method]) if MEAN in off else None
+        checks.append(ColumnCheck(seen.names[k], len(truth), measure, unit, method, scores, against, lead, points, pairs))
     return checks
+
+
+def _lead(gains: Cells) -> float | None:
+    """A mean in standard errors; None where these are 0 or unknown."""
+    spread = float(gains.std(ddof=1)) if len(gains) > 1 else 0.0
+    return float(gains.mean() / (spread / np.sqrt(len(gains)))) if 0 < spread < np.inf else None
 
 
 def _unit(seconds: Cells) -> tuple[float, str]:

@@ -21,6 +21,7 @@ _FARTHEST = 0.005  # of the values on either side that bins leave out
 _FEW = 25
 _MOST_BARS = 14
 _NO_BETTER = 0.97  # of the mean's error
+_CLEARLY = 1.645  # standard errors: of columns that cannot be told, one in twenty is called good
 _FEWEST_HIDDEN = 10
 _MOSTLY_MISSING = 0.5
 _TOO_FEW = "too few observed values to check the imputed ones on"
@@ -112,6 +113,9 @@ def _judge(
         if draws:
             return "caution", f"{missing}; draws keep the spread of the column, single ones were no nearer than {simplest}."
         return "caution", f"{missing}; on hidden values no better than {simplest}: other columns say little about this one."
+    if check.lead is not None and check.lead < _CLEARLY:
+        by_chance = f"among {count(check.n_hidden, 'value')} that may be chance"
+        return "caution", f"{missing}; on hidden values {_compared(check, simplest)}: {by_chance}."
     words = f"{missing}; on hidden values {_compared(check, simplest)}."
     if n_missing / n_rows > _MOSTLY_MISSING:
         return "caution", f"{words} More than half of it is imputed."

@@ -245,6 +245,7 @@ class ColumnCheck:
     method: str  # this imputer's
     scores: dict[str, float]  # by method
     against_mean: float | None  # this imputer's score over that of the mean
+    lead: float | None  # by how many standard errors this imputer is better than the mean
     points: list[list[float]]  # true value, imputed value
     pairs: list[list[Any]]  # of categories: true one, imputed one, how often
 
