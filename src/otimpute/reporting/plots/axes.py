@@ -14,9 +14,10 @@ from unicodedata import combining, east_asian_width
 from xml.etree.ElementTree import Element
 
 from ..._markup import element, short
-from .._scale import nice_places
+from .._scale import nice_labels, nice_places
 
 WIDTH = 410  # of a picture that may be scaled down to a telephone's screen; wider ones scroll
+_HALF = 460  # of half a page: wider pictures get a whole one
 _LETTER = 7.2  # about the width of one
 _BAR_PITCH = 24
 _LARGEST = sys.float_info.max
@@ -24,9 +25,10 @@ _LARGEST = sys.float_info.max
 
 def figure(title: str, finding: str, width: float, height: float, *marks: Element) -> Element:
     """A picture with a name, and what it shows in words."""
+    room = "wide full" if width > _HALF else "wide" if width > WIDTH else None
     return element(
         "svg", element("title", title), element("desc", finding), *marks, role="img", width=width, height=height,
-        viewBox=f"0 0 {short(width)} {short(height)}", class_="wide" if width > WIDTH else None,
+        viewBox=f"0 0 {short(width)} {short(height)}", class_=room,
     )  # fmt: skip
 
 
@@ -56,7 +58,8 @@ class Scale:
 
     def ticks(self) -> list[tuple[float, str]]:
         """Places of round numbers, and these."""
-        return [(self(place), f"{place:.6g}".replace("-", "−")) for place in nice_places(self.low, self.high).tolist()]
+        places = nice_places(self.low, self.high).tolist()
+        return [(self(place), label.replace("-", "−")) for place, label in zip(places, nice_labels(places), strict=True)]
 
 
 def plain(name: str) -> str:
