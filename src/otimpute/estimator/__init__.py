@@ -3,7 +3,7 @@
 from .base import BaseImputer
 from .hidden_cells import hide_cells, score_cells
 from .model_file import Fitted, Unfitted, read_model
-from .progress import Callback, FitProgress, check_callbacks, progress_bar
+from .progress import Callback, FitProgress, check_callbacks, progress_bar, warn_of_stop
 
 __all__ = [
     "BaseImputer",
@@ -16,4 +16,5 @@ __all__ = [
     "progress_bar",
     "read_model",
     "score_cells",
+    "warn_of_stop",
 ]
