@@ -25,7 +25,7 @@ class Learner(torch.nn.Module):
 
     def optimizers(self, learning_rate: float) -> list[torch.optim.Optimizer]:
         """What updates the parameters."""
-        return [torch.optim.Adam(self.parameters(), lr=learning_rate)]
+        return [torch.optim.Adam(self.parameters(), lr=learning_rate, fused=True)]
 
     def update(self, optimizers: Sequence[torch.optim.Optimizer], values: Tensor, missing: Tensor) -> Tensor:
         """One step on a batch of rows; returns the loss of each candidate."""
@@ -114,7 +114,7 @@ class Gain(Learner):
         self.range: Tensor
 
     def optimizers(self, learning_rate: float) -> list[torch.optim.Optimizer]:
-        return [torch.optim.Adam(part.parameters(), lr=learning_rate) for part in (self.discriminator, self.generator)]
+        return [torch.optim.Adam(part.parameters(), lr=learning_rate, fused=True) for part in (self.discriminator, self.generator)]
 
     def prepare(self, values: Tensor, missing: Tensor) -> None:
         """Learn what 0 and 1 stand for."""
