@@ -4,10 +4,13 @@ VENV   := .venv
 BIN    := $(VENV)/bin
 PIP    := $(BIN)/python -m pip --disable-pip-version-check --quiet
 
-.PHONY: demo env test fuzz test-lowest perf format clean
+.PHONY: demo docs env test fuzz test-lowest perf format clean
 
 demo: $(VENV)/.demo  ## fill a real table and draw pictures into demo-output/
 	$(BIN)/python examples/demo.py
+
+docs: $(VENV)/.docs  ## the guide, the gallery and the API as pages: docs/_build/html/index.html
+	$(BIN)/sphinx-build -W --keep-going --quiet -d docs/_build/doctrees docs docs/_build/html
 
 env: $(VENV)/.env  ## .venv with all extras and the developers' tools
 
@@ -32,7 +35,7 @@ format: $(VENV)/.env
 	$(BIN)/ruff format .
 
 clean:
-	rm -rf $(VENV) .venv-lowest .cache demo-output
+	rm -rf $(VENV) .venv-lowest .cache demo-output docs/_build docs/_api docs/auto_examples
 
 $(VENV)/bin/python:
 	$(PYTHON) -m venv $(VENV)
@@ -40,6 +43,10 @@ $(VENV)/bin/python:
 $(VENV)/.demo: $(VENV)/bin/python pyproject.toml constraints.txt
 	$(PIP) install -c constraints.txt -e '.[cli,bench]'
 	touch $@
+
+$(VENV)/.docs: $(VENV)/bin/python pyproject.toml constraints.txt
+	$(PIP) install -c constraints.txt -e '.[docs]'
+	touch $@ $(VENV)/.demo
 
 $(VENV)/.env: $(VENV)/bin/python pyproject.toml constraints.txt
 	$(PIP) install -c constraints.txt -e '.[all,dev,peers]'

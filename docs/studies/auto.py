@@ -56,7 +56,7 @@ def collect(dataset: str, mechanism: str, seed: int, data: str | None, out: Path
     imputer = AutoImputer(random_state=seed)
     table = imputer._read(np.where(missing, np.nan, X), reset=True)  # what fit() does before any expert is asked
     imputer._empty = missing.all(axis=0)
-    imputer._kept = imputer._with_holes_before = np.ones(X.shape[1], dtype=bool)
+    imputer._kept, imputer._n_rows, imputer._n_holes = np.ones(X.shape[1], dtype=bool), len(X), missing.sum(axis=0)
     imputer._groups, imputer._scaled = imputer._encoding.groups, imputer._encoding.scaled
     columns = Columns.of(table.values, missing, imputer._groups, imputer._scaled)
     values = columns.pull_in(table.values, missing)

@@ -6,7 +6,7 @@ import math
 import re
 from copy import copy
 from numbers import Real
-from typing import Any
+from typing import Any, SupportsFloat
 from xml.etree import ElementTree as ET
 from xml.etree.ElementTree import Element
 
@@ -54,7 +54,7 @@ def to_html(root: Element) -> str:
     return ET.tostring(root, encoding="unicode", method="html")
 
 
-def short(number: Real) -> str:
+def short(number: SupportsFloat) -> str:
     """A finite number with two decimals at most.
 
     >>> short(12.345), short(3.0), short(-0.001), short(1200)

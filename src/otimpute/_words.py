@@ -37,6 +37,18 @@ def number(value: float | None) -> str:
     return f"{value:.0f}" if abs(value) >= 1000 else f"{value:.3g}"
 
 
+def duration(seconds: float) -> str:
+    """Seconds in the unit that suits them.
+
+    >>> duration(0.42), duration(12), duration(1000)
+    ('0.4 s', '12 s', '17 min')
+    """
+    for unit, name in ((3600, "h"), (60, "min")):
+        if seconds >= 2 * unit:
+            return f"{seconds / unit:.0f} {name}"
+    return f"{seconds:.0f} s" if seconds >= 10 else f"{seconds:.1f} s"
+
+
 def listed(names: Sequence[str], most: int = 8) -> str:
     """Names for a line of text.
 

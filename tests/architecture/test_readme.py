@@ -14,16 +14,16 @@ README = Path(__file__).parents[2] / "README.md"
 def test_the_examples_run_and_print_what_they_say(
     capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.chdir(tmp_path)  # one writes a file
+    monkeypatch.chdir(tmp_path)  # they write files
     first, second, *others = re.findall(r"```python\n(.*?)```", README.read_text(encoding="utf-8"), re.DOTALL)
     scope: dict[str, object] = {}
     exec(compile(first, "README.md", "exec"), scope)
     assert capsys.readouterr().out.startswith("On ")
     assert np.shape(scope["X_new"]) == np.shape(scope["std"]) == (1, 13)
+    assert "Imputation report" in Path("report.html").read_text(encoding="utf-8")
     exec(compile(second, "README.md", "exec"), scope)
-    score, row = capsys.readouterr().out.split("\n", 1)
-    assert 0 < float(score) < 1
-    assert row.count("[") == 2
+    assert 0 < float(capsys.readouterr().out) < 1
+    assert np.isfinite(scope["X_new"]).all(axis=None)
     for example in others:  # each goes on from the ones before
         exec(compile(example, "README.md", "exec"), scope)
     printed = capsys.readouterr().out.splitlines()
@@ -84,6 +84,19 @@ def test_the_examples_of_the_guide_to_the_automatic_imputer_run(capsys: pytest.C
     assert same == "True True"
 
 
+def test_the_examples_of_the_guide_to_reports_run(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)  # it writes a page
+    page = (README.parent / "docs/report.md").read_text(encoding="utf-8")
+    exec(compile("\n".join(re.findall(r"```python\n(.*?)```", page, re.DOTALL)), "report.md", "exec"), {})
+    *verdict, mcar, lights = capsys.readouterr().out.splitlines()
+    assert len(verdict) == 5 and verdict[0].startswith("[good] Is everything filled in, and nothing else changed? All ")
+    assert mcar.startswith("Little's test ")
+    assert "'caution'" in lights
+    assert Path("wine.html").stat().st_size > 10_000
+
+
 @pytest.mark.parametrize(
     "page",
     [
@@ -94,6 +107,7 @@ def test_the_examples_of_the_guide_to_the_automatic_imputer_run(capsys: pytest.C
         "docs/benchmark.md",
         "docs/models.md",
         "docs/model-files.md",
+        "docs/report.md",
         "docs/results/README.md",
         "docs/results/claims.md",
     ],

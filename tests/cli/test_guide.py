@@ -32,6 +32,18 @@ def test_the_examples_run(invoke: Any) -> None:
     assert json.loads(Path("applied.json").read_text())["no_check"]
 
 
+@pytest.mark.usefixtures("two_experts")
+def test_the_commands_of_the_readme_run(invoke: Any) -> None:
+    (block,) = re.findall(r"```sh\n(.*?)```", (GUIDE.parents[1] / "README.md").read_text(encoding="utf-8"), re.DOTALL)
+    Path("table.csv").write_text("\n".join(["a,b", *(f"{k},{2 * k if k % 5 else ''}" for k in range(40))]))
+    for line in block.splitlines():
+        program, *arguments = shlex.split(line, comments=True)
+        assert program == "otimpute"
+        invoke(*arguments)
+    assert Path("complete.csv").read_text().splitlines()[2] == "1,2"
+    assert "Imputation of table.csv" in Path("report.html").read_text(encoding="utf-8")
+
+
 def test_every_option_and_command_that_the_guide_names_exists(invoke: Any) -> None:
     commands = ["impute", "inspect", "fit", "apply", "report", "mask", "score", "demo"]
     helps = " ".join(invoke(command, "--help").stdout for command in commands) + invoke("--help").stdout

@@ -21,6 +21,7 @@ from otimpute import AutoImputer, SinkhornImputer
 from otimpute.baselines import GaussianEMImputer, MeanImputer
 from otimpute.exceptions import OtimputeWarning
 from otimpute.reporting import ReportData, collect
+from otimpute.reporting.render import render
 
 pytestmark = pytest.mark.filterwarnings("ignore::otimpute.exceptions.OtimputeWarning")
 
@@ -100,7 +101,7 @@ def test_statistics_of_observed_and_imputed_values_stand_side_by_side(flats: pd.
     assert float(lines["mean"].observed) == pytest.approx(flats["rent"].mean(), rel=1e-2)
     assert float(lines["mean"].imputed) > float(lines["mean"].observed)  # large flats do not tell their rent
     dates = {each.name: each for each in column(said, "built").statistics}
-    assert dates["lowest"].observed == str(flats["built"].min())
+    assert dates["lowest"].observed == str(flats["built"].min().date())
 
 
 def test_what_is_kept_and_what_stays_empty_is_told(said: ReportData) -> None:
@@ -360,6 +361,7 @@ def test_odd_tables_have_reports_too(given: str, make: Make) -> None:
     assert not any(each.violations for each in said.columns)
     assert len(said.columns) == np.shape(X)[1]
     assert len(said.verdict) == (1 if given == "no holes" else 5)
+    assert render(said).count('<article class="column"') == len(said.columns)
 
 
 @pytest.mark.filterwarnings("ignore")

@@ -66,7 +66,7 @@ class AutoImputer(BaseImputer):
     random_state : int, Generator, RandomState or None, default=None
         Same seed, same result.
     verbose : int, default=0
-        Show a progress bar (needs rich).
+        Show a progress bar (in terminals it needs rich).
     missing_values, add_indicator, keep_empty_features, integers, constraints, max_categories
         As in `SinkhornImputer`.
 
@@ -337,7 +337,7 @@ class AutoImputer(BaseImputer):
             trial, crossed, no_better, with_holes, is_category, present, self._panel.names, self._panel.weights, left_out,
             draws=self.target == "distribution",
         )  # fmt: skip
-        any_hole = bool(self._with_holes_before.any())
+        any_hole = bool(self._n_holes.any())
         self.verdict_ = verdict(found, columns, self.scores_) if any_hole else "Nothing was missing."
 
     def _error_bars_of(self, table: Table, spread: Cells) -> NDArray[np.float64]:

@@ -142,9 +142,9 @@ class DeepImputer(StandardisedImputer):
         scores = self.history_.get("validation_rmse")
         if scores and min(scores) >= (of_means := score_cells(truth, np.zeros_like(truth))[1]):
             warn_user(
-                f"{type(self).__name__} is no better than column means on values hidden from it (RMSE {min(scores):.3f}, column "
-                f"means {of_means:.3f}): columns say little about each other, or there are too few rows for a network; use "
-                "AutoImputer or GaussianEMImputer",
+                f"{type(self).__name__} is no better than column means on values hidden from it (RMSE {min(scores):.3f}, "
+                f"column means {of_means:.3f}): columns say little about each other, or there are too few rows for a network; "
+                "use AutoImputer or GaussianEMImputer",
                 OtimputeWarning,
             )
 

@@ -9,10 +9,11 @@ from __future__ import annotations
 import math
 from abc import abstractmethod
 from collections.abc import Sequence
+from itertools import pairwise
 
 import torch
 from torch import Tensor
-from torch.nn import functional as F
+from torch.nn import functional
 
 _SMALLEST_SCALE = 1e-3  # of standardised values: otherwise a likelihood could grow without bounds
 _FEWEST_DEGREES = 3.0  # of freedom: a Student's t with fewer has no variance to speak of
@@ -25,7 +26,7 @@ class Learner(torch.nn.Module):
 
     def optimizers(self, learning_rate: float) -> list[torch.optim.Optimizer]:
         """What updates the parameters."""
-        return [torch.optim.Adam(self.parameters(), lr=learning_rate, fused=True)]
+        return [_adam(self, learning_rate)]
 
     def update(self, optimizers: Sequence[torch.optim.Optimizer], values: Tensor, missing: Tensor) -> Tensor:
         """One step on a batch of rows; returns the loss of each candidate."""
@@ -60,13 +61,13 @@ class Miwae(Learner):
     def decode(self, latent: Tensor) -> tuple[Tensor, Tensor, Tensor]:
         """Centre, scale and degrees of freedom of every cell."""
         centre, raw_scale, *raw_degrees = self.decoder(latent).split(self.n_columns, dim=-1)
-        degrees = F.softplus(raw_degrees[0]) + _FEWEST_DEGREES if self.student else torch.full_like(centre, math.inf)
-        return centre, F.softplus(raw_scale) + _SMALLEST_SCALE, degrees
+        degrees = functional.softplus(raw_degrees[0]) + _FEWEST_DEGREES if self.student else torch.full_like(centre, math.inf)
+        return centre, functional.softplus(raw_scale) + _SMALLEST_SCALE, degrees
 
     def weigh(self, values: Tensor, missing: Tensor, noise: Tensor) -> tuple[Tensor, tuple[Tensor, Tensor, Tensor]]:
-        """Log importance weights ``[K, n]`` of latent variables made of ``noise [K, n or 1, latent]``, and their rows decoded."""
+        """Log importance weights ``[K, n]`` of latent variables made of ``noise [K, n or 1, latent]``; their rows, decoded."""
         mean, raw_spread = self.encoder(values).chunk(2, dim=-1)
-        spread = F.softplus(raw_spread) + 1e-6
+        spread = functional.softplus(raw_spread) + 1e-6
         latent = mean + spread * noise
         decoded = self.decode(latent)
         log_likelihood = (_log_density(values, *decoded) * (1 - missing)).sum(dim=-1)
@@ -86,7 +87,7 @@ class Miwae(Learner):
         return self.expect(values, missing, self._noise(values[:1], 5 * self.n_samples))[None]
 
     def expect(self, values: Tensor, missing: Tensor, noise: Tensor) -> Tensor:
-        """Expected values ``[n, d]`` by self-normalised importance sampling, with the same ``noise [K, 1, latent]`` for all rows."""
+        """Expected values ``[n, d]`` by self-normalised importance sampling, with ``noise [K, 1, latent]`` that rows share."""
         log_weights, (centre, _, _) = self.weigh(values, missing, noise)
         return torch.einsum("kn,knd->nd", torch.softmax(log_weights, dim=0), centre)
 
@@ -95,7 +96,7 @@ class Miwae(Learner):
 
 
 class Gain(Learner):
-    """A generator that fills holes, and a discriminator that tells what was filled; as many pairs of them as weights ``alphas``.
+    """A generator that fills holes, and a discriminator that tells what was filled; as many pairs of them as ``alphas``.
 
     Values are brought to [0, 1] by the lowest and highest of each column.
     """
@@ -114,7 +115,7 @@ class Gain(Learner):
         self.range: Tensor
 
     def optimizers(self, learning_rate: float) -> list[torch.optim.Optimizer]:
-        return [torch.optim.Adam(part.parameters(), lr=learning_rate, fused=True) for part in (self.discriminator, self.generator)]
+        return [_adam(part, learning_rate) for part in (self.discriminator, self.generator)]
 
     def prepare(self, values: Tensor, missing: Tensor) -> None:
         """Learn what 0 and 1 stand for."""
@@ -130,9 +131,10 @@ class Gain(Learner):
         hints = observed * (torch.rand(units.shape) < self.hint_rate).to(units)
         completed = observed * units + missing * filled
         verdict = self.discriminator(completed.detach(), hints)
-        _descend(optimizers[0], F.binary_cross_entropy_with_logits(verdict, observed.expand_as(verdict)) * self.n_candidates)
+        unmasked = functional.binary_cross_entropy_with_logits(verdict, observed.expand_as(verdict))
+        _descend(optimizers[0], unmasked * self.n_candidates)  # a mean over candidates, each of which wants its own
         verdict = self.discriminator(completed, hints)
-        deceived = -(missing * F.logsigmoid(verdict)).mean(dim=(1, 2))
+        deceived = -(missing * functional.logsigmoid(verdict)).mean(dim=(1, 2))
         squared = (observed * (units - filled).square()).mean(dim=(1, 2)) / observed.mean()
         losses = deceived + self.alphas * squared
         _descend(optimizers[1], losses.sum())
@@ -187,7 +189,7 @@ class Vaeac(Learner):
 
     def propose(self, values: Tensor, missing: Tensor, hidden: Tensor) -> tuple[Tensor, Tensor]:
         """Mean and spread of the latent variables, given all that is known."""
-        state = F.leaky_relu(self.proposal_first(torch.cat([values, missing, hidden], dim=-1)))
+        state = functional.leaky_relu(self.proposal_first(torch.cat([values, missing, hidden], dim=-1)))
         for block in self.proposal_blocks:
             state = block(state)
         return _normal(self.proposal_last(state))
@@ -195,7 +197,7 @@ class Vaeac(Learner):
     def prior(self, values: Tensor, hidden: Tensor) -> tuple[Tensor, Tensor, list[Tensor]]:
         """Mean and spread given what is observed, and what the generator is shown of that, last things first."""
         inputs = torch.cat([values, hidden], dim=-1)
-        states = [F.leaky_relu(self.prior_first(inputs))]
+        states = [functional.leaky_relu(self.prior_first(inputs))]
         for block in self.prior_blocks:
             states.append(block(states[-1]))
         mean, spread = _normal(self.prior_last(states[-1]))
@@ -204,7 +206,7 @@ class Vaeac(Learner):
     def generate(self, latent: Tensor, seen: Sequence[Tensor]) -> Tensor:
         """Means of all cells, for latent variables ``[..., n, latent]``."""
         *states, inputs = (each.expand(*latent.shape[:-1], -1) for each in seen)
-        state = F.leaky_relu(self.generator_first(latent))
+        state = functional.leaky_relu(self.generator_first(latent))
         for block, other in zip(self.generator_blocks, states, strict=True):
             state = block(state, other)
         made: Tensor = self.generator_last(torch.cat([state, inputs], dim=-1))
@@ -227,7 +229,7 @@ class _Block(torch.nn.Module):
         self.layer = torch.nn.Linear(n_inputs, width)
 
     def forward(self, state: Tensor, *others: Tensor) -> Tensor:
-        return state + F.leaky_relu(self.layer(torch.cat([state, *others], dim=-1)))
+        return state + functional.leaky_relu(self.layer(torch.cat([state, *others], dim=-1)))
 
 
 class _Candidates(torch.nn.Module):
@@ -236,7 +238,7 @@ class _Candidates(torch.nn.Module):
     def __init__(self, n_candidates: int, sizes: Sequence[int]):
         super().__init__()
         self.weights, self.biases = torch.nn.ParameterList(), torch.nn.ParameterList()
-        for n_in, n_out in zip(sizes[:-1], sizes[1:], strict=True):
+        for n_in, n_out in pairwise(sizes):
             # One start for all: candidates differ in what they are told only.
             start = torch.randn(n_in, n_out) / math.sqrt(n_in / 2)
             self.weights.append(torch.nn.Parameter(start.repeat(n_candidates, 1, 1)))
@@ -245,7 +247,7 @@ class _Candidates(torch.nn.Module):
     def forward(self, values: Tensor, context: Tensor) -> Tensor:
         state = torch.cat([values, context.expand_as(values)], dim=-1)
         for k, (weight, bias) in enumerate(zip(self.weights, self.biases, strict=True)):
-            state = torch.baddbmm(bias, state if k == 0 else F.relu(state), weight)
+            state = torch.baddbmm(bias, state if k == 0 else functional.relu(state), weight)
         return state
 
     def keep(self, candidate: int) -> None:
@@ -256,7 +258,7 @@ class _Candidates(torch.nn.Module):
 
 def _perceptron(sizes: Sequence[int]) -> torch.nn.Sequential:
     parts: list[torch.nn.Module] = []
-    for n_in, n_out in zip(sizes[:-1], sizes[1:], strict=True):
+    for n_in, n_out in pairwise(sizes):
         layer = torch.nn.Linear(n_in, n_out)
         torch.nn.init.orthogonal_(layer.weight)
         torch.nn.init.zeros_(layer.bias)
@@ -266,7 +268,7 @@ def _perceptron(sizes: Sequence[int]) -> torch.nn.Sequential:
 
 def _normal(raw: Tensor) -> tuple[Tensor, Tensor]:
     mean, spread = raw.chunk(2, dim=-1)
-    return mean, F.softplus(spread).clamp(min=_SMALLEST_SCALE)
+    return mean, functional.softplus(spread).clamp(min=_SMALLEST_SCALE)
 
 
 def _log_density(values: Tensor, centre: Tensor, scale: Tensor, degrees: Tensor) -> Tensor:
@@ -279,12 +281,16 @@ def _log_density(values: Tensor, centre: Tensor, scale: Tensor, degrees: Tensor)
 
 
 def log_gamma_ratio(a: Tensor) -> Tensor:
-    """Log Γ(a + ½) − log Γ(a) for a ≥ 1.5, to 1e-6: an asymptotic series after two steps up, several times faster than lgamma."""
+    """Log Γ(a + ½) − log Γ(a) for a ≥ 1.5, to 1e-6: an asymptotic series after two steps up, far faster than lgamma."""
     step = torch.log(a * (a + 1) / ((a + 0.5) * (a + 1.5)))
     inverse = 1 / (a + 2)
     square = inverse.square()
     series = inverse * (-1 / 8 + square * (1 / 192 + square * (-1 / 640 + square * (17 / 14336))))
     return step - 0.5 * inverse.log() + series
+
+
+def _adam(module: torch.nn.Module, learning_rate: float) -> torch.optim.Optimizer:
+    return torch.optim.Adam(module.parameters(), lr=learning_rate, fused=True)  # one pass over memory instead of ten
 
 
 def _descend(optimizer: torch.optim.Optimizer, loss: Tensor) -> None:

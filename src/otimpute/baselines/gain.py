@@ -51,9 +51,9 @@ class GAINImputer(DeepImputer):
     learning_rate : float, default=1e-3
         Adam's step size.
     validation_fraction : float in [0, 1) or "auto", default="auto"
-        Share of the observed values hidden from the fit to score it and to choose α; the scores are in ``history_`` and the
-        parameters with the best of them (by RMSE) are kept. The hidden values come back untouched. Automatically a tenth of them,
-        or none in tables of fewer than 50 rows.
+        Share of the observed values hidden from the fit to score it and to choose α; the scores are in ``history_``, and
+        the parameters with the best of them (by RMSE) are kept. The hidden values come back untouched. Automatically a tenth
+        of them, or none in tables of fewer than 50 rows.
     patience : int, default=10
         Fortieths of the steps without a better score before the fit stops.
     max_seconds : float or None, default=None

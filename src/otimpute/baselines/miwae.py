@@ -27,9 +27,9 @@ class MIWAEImputer(DeepImputer):
     one. Both are trained by the importance-weighted bound on the likelihood of what is observed. Holes get their expectation,
     by self-normalised importance sampling. Needs torch: ``pip install "otimpute[torch]"``.
 
-    The defaults are those of the authors for tables: two hidden layers of 128 tanh units in either network, 10 latent variables,
-    Student's t, 20 importance samples, batches of 64, Adam at 10⁻³, holes shown to the encoder as 0. Ours are the length of the
-    training and when it stops.
+    The defaults are those of the authors for tables: two hidden layers of 128 tanh units in either network, 10 latent
+    variables, Student's t, 20 importance samples, batches of 64, Adam at 10⁻³, holes shown to the encoder as 0. Ours are the
+    length of the training and when it stops.
 
     Parameters
     ----------
@@ -53,9 +53,9 @@ class MIWAEImputer(DeepImputer):
     learning_rate : float, default=1e-3
         Adam's step size.
     validation_fraction : float in [0, 1) or "auto", default="auto"
-        Share of the observed values hidden from the fit to score it; the scores are in ``history_`` and the
-        parameters with the best of them (by RMSE) are kept. The hidden values come back untouched. Automatically a tenth of them,
-        or none in tables of fewer than 50 rows.
+        Share of the observed values hidden from the fit to score it; the scores are in ``history_``, and
+        the parameters with the best of them (by RMSE) are kept. The hidden values come back untouched. Automatically a tenth
+        of them, or none in tables of fewer than 50 rows.
     patience : int, default=6
         Fortieths of the steps without a better score before the fit stops.
     max_seconds : float or None, default=None
@@ -174,4 +174,4 @@ class MIWAEImputer(DeepImputer):
         chosen = (upto < chance).sum(dim=0).clamp(max=len(upto) - 1)
         centre, scale, degrees = (each[chosen, torch.arange(len(chosen))].cpu().numpy() for each in decoded)
         cells = np.column_stack([uniform(keys, 1 + k) for k in range(values.shape[1])])
-        return torch.from_numpy(centre + scale * student_t.ppf(cells, degrees))
+        return cast("Tensor", torch.from_numpy(centre + scale * student_t.ppf(cells, degrees)))

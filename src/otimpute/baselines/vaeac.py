@@ -22,9 +22,10 @@ if TYPE_CHECKING:
 class VAEACImputer(DeepImputer):
     """Impute by a variational autoencoder with arbitrary conditioning (VAEAC: Ivanov, Figurnov & Vetrov, ICLR 2019).
 
-    In training more values are hidden at random. A proposal network sees them all, a prior network only what is left; a generator
-    restores the hidden ones from latent variables and from what the prior network saw, to which it is connected layer by layer.
-    Holes get the mean over latent variables drawn from the prior. Needs torch: ``pip install "otimpute[torch]"``.
+    In training more values are hidden at random. A proposal network sees them all, a prior network only what is left; a
+    generator restores the hidden ones from latent variables and from what the prior network saw, to which it is connected
+    layer by layer. Holes get the mean over latent variables drawn from the prior. Needs torch:
+    ``pip install "otimpute[torch]"``.
 
     The networks are the authors' for tables: 10 residual layers of 256 leaky units each, 64 latent variables, a fifth of the
     values hidden, unit variance of a cell, batches of 64, Adam at 3·10⁻⁴. Ours are the length of the training and the hidden
@@ -43,8 +44,8 @@ class VAEACImputer(DeepImputer):
     n_samples : int, default=20
         Draws whose mean is imputed.
     target : {"values", "distribution"}, default="values"
-        What to impute: that mean, or what the generator makes of one draw. As published, a draw is the most likely row given its
-        latent variables, so that draws vary less than true values do.
+        What to impute: that mean, or what the generator makes of one draw. As published, a draw is the most likely row given
+        its latent variables, so that draws vary less than true values do.
     max_steps : int, default=2000
         Most updates by Adam. The fit stops before when hidden values are no longer found better.
     batch_size : int, default=64
@@ -52,9 +53,9 @@ class VAEACImputer(DeepImputer):
     learning_rate : float, default=3e-4
         Adam's step size.
     validation_fraction : float in [0, 1) or "auto", default="auto"
-        Share of the observed values hidden from the fit to score it; the scores are in ``history_`` and the
-        parameters with the best of them (by RMSE) are kept. The hidden values come back untouched. Automatically a tenth of them,
-        or none in tables of fewer than 50 rows.
+        Share of the observed values hidden from the fit to score it; the scores are in ``history_``, and
+        the parameters with the best of them (by RMSE) are kept. The hidden values come back untouched. Automatically a tenth
+        of them, or none in tables of fewer than 50 rows.
     patience : int, default=8
         Fortieths of the steps without a better score before the fit stops.
     max_seconds : float or None, default=None

@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from .._optional import require
-from .._words import count, listed
+from .._words import count, duration, listed
 from .impute import n_missing, put_back
 from .options import InputFile, OutputFile, Reading, Showing, Writing, about, check_apart, command
-from .show import collected_notes, duration, tell, tell_json, tell_notes, working
+from .show import collected_notes, tell, tell_json, tell_notes, working
 
 if TYPE_CHECKING:
     from ..estimator import BaseImputer

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from .._words import count, listed, number, share
+from .._words import count, duration, listed, number, share
 from .method import ColumnChoice, Constraints, MethodChoice
 from .options import InputFile, OutputFile, Reading, Replacing, Showing, Writing, about, check_apart, command, option
 from .page import check_report, make_report, tell_report
@@ -19,7 +19,6 @@ from .show import (
     collected_notes,
     console,
     doubt_note,
-    duration,
     grid,
     tell,
     tell_json,

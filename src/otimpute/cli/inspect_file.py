@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from .._words import count, listed, share
+from .._words import count, duration, listed, share
 from .apply import load_model
 from .impute import n_missing, tell_verdict, trial_of
 from .method import ColumnChoice, Constraints
@@ -19,7 +19,6 @@ from .show import (
     bar,
     collected_notes,
     doubt_note,
-    duration,
     grid,
     in_options,
     tell,

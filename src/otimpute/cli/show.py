@@ -68,18 +68,6 @@ def _plainer(error: UnicodeError) -> tuple[str, int]:
     return "".join(_PLAIN.get(character, "?") for character in unknown), error.end
 
 
-def duration(seconds: float) -> str:
-    """Seconds in the unit that suits them.
-
-    >>> duration(0.42), duration(12), duration(1000)
-    ('0.4 s', '12 s', '17 min')
-    """
-    for unit, name in ((3600, "h"), (60, "min")):
-        if seconds >= 2 * unit:
-            return f"{seconds / unit:.0f} {name}"
-    return f"{seconds:.0f} s" if seconds >= 10 else f"{seconds:.1f} s"
-
-
 def bar(part: int, whole: int) -> str:
     """A share as a small bar; something is never nothing.
 

@@ -46,8 +46,17 @@ def unavailable(card: Card, reason: str) -> DatasetUnavailableError:
 
 @contextmanager
 def _bar(title: str, progress: bool) -> Iterator[Report]:
-    """A progress bar on the error stream; nothing if it is not wanted or rich is not installed."""
-    if not progress or find_spec("rich") is None:
+    """A progress bar in a notebook or on the error stream; nothing if it is not wanted, or for want of rich."""
+    if not progress:
+        yield lambda *_: None
+        return
+    from ..estimator import NotebookBar, in_notebook  # loads scikit-learn
+
+    if in_notebook():
+        with NotebookBar(title, "kB", per_unit=1000) as output:
+            yield output.show
+        return
+    if find_spec("rich") is None:
         yield lambda *_: None
         return
     from rich import console

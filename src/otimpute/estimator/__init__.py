@@ -1,20 +1,28 @@
 """What all imputers share."""
 
 from .base import BaseImputer
+from .course import CURVES, history_of, how_it_ended, step_name
 from .hidden_cells import hide_cells, score_cells
 from .model_file import Fitted, Unfitted, read_model
+from .notebook_bar import NotebookBar, in_notebook
 from .progress import Callback, FitProgress, check_callbacks, progress_bar, warn_of_stop
 
 __all__ = [
+    "CURVES",
     "BaseImputer",
     "Callback",
     "FitProgress",
     "Fitted",
+    "NotebookBar",
     "Unfitted",
     "check_callbacks",
     "hide_cells",
+    "history_of",
+    "how_it_ended",
+    "in_notebook",
     "progress_bar",
     "read_model",
     "score_cells",
+    "step_name",
     "warn_of_stop",
 ]

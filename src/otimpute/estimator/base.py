@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from numbers import Real
@@ -20,6 +21,7 @@ from .._warn import warn_user
 from ..exceptions import EmptyColumnWarning, OtimputeWarning, StoredFileError
 from ..table import Encoding, Table, as_frame, with_fields_of
 from .model_file import Storable
+from .notebook import fit_card
 
 Cells = NDArray[np.float64]
 
@@ -44,6 +46,10 @@ class BaseImputer(Storable, TransformerMixin, BaseEstimator, ABC):  # type: igno
     _groups: NDArray[np.int64]
     _scaled: NDArray[np.bool_]
 
+    # What the imputer was fitted to, for people.
+    _n_rows: int
+    _n_holes: NDArray[np.int64]  # by column of the table
+
     _stored: ClassVar[Mapping[str, Kind]] = {
         "n_features_in_": Whole(at_least=1, size="table"),
         "feature_names_in_": IfThere(Labels("table")),
@@ -53,7 +59,8 @@ class BaseImputer(Storable, TransformerMixin, BaseEstimator, ABC):  # type: igno
         "_kept": Array("table", np.bool_),
         "_groups": Array("columns", np.int64, index_of="table"),
         "_scaled": Array("columns", np.bool_),
-        "_with_holes_before": Array("table", np.bool_),
+        "_n_rows": Whole(at_least=1),
+        "_n_holes": Array("table", np.int64, at_least=0),
     }
 
     @abstractmethod
@@ -91,7 +98,7 @@ class BaseImputer(Storable, TransformerMixin, BaseEstimator, ABC):  # type: igno
     def _read_new_rows(self, X: Any) -> Table:
         check_is_fitted(self)
         table = self._read(X, reset=False)
-        self._warn_of_columns_left_alone(table, self._with_holes_before)
+        self._warn_of_columns_left_alone(table, self._n_holes > 0)
         return table
 
     def get_feature_names_out(self, input_features: Any = None) -> NDArray[Any]:
@@ -108,6 +115,7 @@ class BaseImputer(Storable, TransformerMixin, BaseEstimator, ABC):  # type: igno
         if self.max_categories is not None:
             check_count("max_categories", self.max_categories, advice="pass None to use all columns of text")
         self._check_parameters()
+        begun = time.perf_counter()
         self._is_fitted = False  # a fit that fails must not leave half of a new state beside half of an old one
         table = self._read(X, reset=True)
         # Without a value: of the coordinates, which no imputer sees; and of the columns, which may be dropped.
@@ -117,18 +125,18 @@ class BaseImputer(Storable, TransformerMixin, BaseEstimator, ABC):  # type: igno
         self.indicator_columns_ = np.flatnonzero(table.holes.any(axis=0)) if self.add_indicator else np.arange(0)
         self._warn_of_empty_columns(without_value)
         self._warn_of_columns_left_alone(table, without_value)
-        self._with_holes_before = np.asarray(table.holes.any(axis=0))
+        self._n_rows, self._n_holes = len(table.holes), np.count_nonzero(table.holes, axis=0)
         self._check_indicator_names()
         self._groups = self._encoding.groups[~self._empty]
         self._scaled = self._encoding.scaled[~self._empty]
         filled = self._fit_cells(*self._present(table))
-        self._is_fitted = True
+        self._is_fitted, self._fit_seconds = True, time.perf_counter() - begun
         return table, self._with_empty_columns(table, filled)
 
     def _adopt(self, other: BaseImputer) -> None:
         """See tables as another imputer does, so as to fill coordinates for it."""
         shared = (
-            "n_features_in_", "feature_names_in_", "_encoding", "_empty", "_kept", "_groups", "_scaled", "_with_holes_before",
+            "n_features_in_", "feature_names_in_", "_encoding", "_empty", "_kept", "_groups", "_scaled", "_n_rows", "_n_holes",
         )  # fmt: skip
         for name in shared:
             if hasattr(other, name):
@@ -256,6 +264,15 @@ class BaseImputer(Storable, TransformerMixin, BaseEstimator, ABC):  # type: igno
         if wanted == "polars" and not completed.implementation.is_polars():
             return completed.to_polars()
         return completed.to_native()
+
+    def _repr_html_inner(self) -> str:  # scikit-learn's `_repr_html_`
+        return fit_card(self) + str(super()._repr_html_inner())
+
+    def _repr_mimebundle_(self, **kwargs: Any) -> dict[str, str]:
+        bundle: dict[str, str] = super()._repr_mimebundle_(**kwargs)
+        if "text/html" in bundle:
+            bundle["text/html"] = fit_card(self) + bundle["text/html"]
+        return bundle
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

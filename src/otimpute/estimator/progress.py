@@ -10,6 +10,9 @@ from typing import Any
 
 from .._warn import warn_user
 from ..exceptions import FitStoppedWarning
+from .notebook_bar import NotebookBar, in_notebook
+
+_AT_FIRST = "starting (compiles once on a new machine, 20–40 s)"
 
 
 @dataclass(frozen=True)
@@ -50,9 +53,16 @@ def warn_of_stop(reason: str, reached: str, goes_on: str = "") -> None:
 
 @contextmanager
 def progress_bar(title: str, verbose: int) -> Iterator[list[Callback]]:
-    """A progress bar on the error stream as a list of one callback (lines of text without rich); empty if not ``verbose``."""
+    """A progress bar as a list of one callback, empty if not ``verbose``.
+
+    It is an output of the cell in a notebook, and goes to the error stream elsewhere: as lines of text without rich.
+    """
     if not verbose:
         yield []
+        return
+    if in_notebook():
+        with NotebookBar(title, "steps", at_first=_AT_FIRST) as output:
+            yield [lambda progress: output.show(progress.step, progress.max_steps, _divergence(progress))]
         return
     try:
         from rich import console
@@ -68,16 +78,19 @@ def progress_bar(title: str, verbose: int) -> Iterator[list[Callback]]:
         rich.TextColumn("{task.fields[note]}"),
         console=console.Console(stderr=True),
     ) as bar:
-        task = bar.add_task(title, total=None, note="starting (compiles once on a new machine, 20–40 s)")
+        task = bar.add_task(title, total=None, note=_AT_FIRST)
 
         def show(progress: FitProgress) -> None:
-            loss = progress.history["loss"][-1:]
-            note = f"divergence {loss[0]:.4g}" if loss else ""
-            bar.update(task, completed=progress.step, total=progress.max_steps, note=note)
+            bar.update(task, completed=progress.step, total=progress.max_steps, note=_divergence(progress))
 
         yield [show]
         completed = bar.tasks[task].completed
         bar.update(task, total=completed, note=f"stopped after {completed:.0f} steps")
+
+
+def _divergence(progress: FitProgress) -> str:
+    losses = progress.history["loss"]
+    return f"divergence {losses[-1]:.4g}" if losses else ""
 
 
 def _plain_lines(title: str) -> Callback:
@@ -86,9 +99,8 @@ def _plain_lines(title: str) -> Callback:
 
     def show(progress: FitProgress) -> None:
         nonlocal n_shown
-        losses = progress.history["loss"]
-        if len(losses) > n_shown:
-            n_shown = len(losses)
-            sys.stderr.write(f"{title}: step {progress.step} of {progress.max_steps}, divergence {losses[-1]:.4g}\n")
+        if len(progress.history["loss"]) > n_shown:
+            n_shown = len(progress.history["loss"])
+            sys.stderr.write(f"{title}: step {progress.step} of {progress.max_steps}, {_divergence(progress)}\n")
 
     return show

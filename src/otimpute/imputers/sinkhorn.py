@@ -84,7 +84,7 @@ class SinkhornImputer(TransportImputer):
     random_state : int, Generator, RandomState or None, default=None
         Same seed, same result.
     verbose : int, default=0
-        Show a progress bar (needs rich).
+        Show a progress bar (in terminals it needs rich).
     callbacks : list of functions, default=None
         Called several times a second with a ``FitProgress`` (``step``, ``max_steps``, ``seconds``, ``history``); a true return
         value stops the fit.

@@ -12,6 +12,7 @@ from .._words import count, number, share
 from ..estimator import BaseImputer
 from ..table import CategoryCode, ColumnCode, MomentCode, NumberCode
 from ._check import MEAN, MOST_FREQUENT
+from ._scale import nice_places
 from ._seen import Cells, Seen, has_labels, labels_of
 from .data import ColumnCheck, ColumnReport, Shape, Statistic, Violation
 
@@ -156,21 +157,11 @@ def _bins(code: ColumnCode, observed: Cells, imputed: Cells) -> Shape:
         (np.histogram(values[these], edges)[0] / max(len(values), 1)).tolist()
         for values, these in zip((observed, imputed), inside, strict=True)
     ]
-    places = _nice_places(low, high) if isinstance(code, NumberCode) else np.linspace(low, high, 3)
+    places = nice_places(low, high) if isinstance(code, NumberCode) else np.linspace(low, high, 3)
     few = ((imputed - low) / (high - low)).clip(0, 1).tolist() if len(imputed) <= _FEW else []
     n_outside = sum(int((~these).sum()) for these in inside)
     at = ((places - low) / (high - low)).tolist()
     return Shape("bins", labels_of(code, places), at, heights[0], heights[1], few, n_outside)
-
-
-def _nice_places(low: float, high: float) -> Cells:
-    """Round numbers to label an axis with."""
-    raw = (high - low) / 4
-    power = 10.0 ** np.floor(np.log10(raw))
-    step = power * min((1, 2, 2.5, 5, 10), key=lambda nice: abs(nice - raw / power))
-    first = np.ceil(low / step)
-    places = np.arange(first, np.floor(high / step) + 1) * step
-    return places if len(places) else np.array([low, high])
 
 
 def _statistics(code: ColumnCode, observed: Cells, imputed: Cells) -> list[Statistic]:

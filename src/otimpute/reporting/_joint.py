@@ -30,6 +30,8 @@ def _correlations(seen: Seen) -> Correlations | None:
         return None
     shown = sorted(sorted(able, key=lambda k: -int(seen.holes[:, k].sum()))[:_MOST_COLUMNS])
     before, after = _pairwise(seen.before[:, shown]), _pairwise(seen.after[:, shown])
+    if np.isnan(after).all():
+        return None
     change = np.triu(np.nan_to_num(after - before), 1)
     words = []
     for place in np.argsort(-np.abs(change), axis=None, kind="stable")[:_MOST_CHANGES]:

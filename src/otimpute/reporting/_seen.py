@@ -61,7 +61,8 @@ def labels_of(code: ColumnCode, values: Cells) -> list[str]:
     if code.kind == "boolean":
         return ["true" if value else "false" for value in values]
     if isinstance(code, MomentCode):
-        return [str(each) for each in code.python_values(values[:, None] / seconds_of(code))]
+        moments = code.python_values(values[:, None] / seconds_of(code))
+        return [str(each).removesuffix(" 00:00:00") for each in moments]  # whole days have no time of day
     return [number(float(value)) for value in values]
 
 

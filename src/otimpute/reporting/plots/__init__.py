@@ -1,0 +1,26 @@
+"""Pictures of a report: pure functions from its data to SVG; the page's style sheet gives them their colours."""
+
+from .check import mark, methods_by_mark, off_by_column, off_by_method, pairs_of_categories, true_against_imputed
+from .columns import observed_against_imputed
+from .joint import correlations, projection
+from .missingness import MOST_BARS, holes_by_column, matrix, patterns, predictors
+from .training import curve, weights
+
+__all__ = [
+    "MOST_BARS",
+    "correlations",
+    "curve",
+    "holes_by_column",
+    "mark",
+    "matrix",
+    "methods_by_mark",
+    "observed_against_imputed",
+    "off_by_column",
+    "off_by_method",
+    "pairs_of_categories",
+    "patterns",
+    "predictors",
+    "projection",
+    "true_against_imputed",
+    "weights",
+]

@@ -1,0 +1,73 @@
+"""Observed against imputed values of one column."""
+
+from __future__ import annotations
+
+from xml.etree.ElementTree import Element
+
+from ..._markup import short
+from ..._words import share
+from ..data import ColumnReport, Shape
+from .axes import box, figure, label, line, names_beside, path, plain, room_for
+
+_WIDTH = 340
+_HEIGHT = 168
+_LEFT, _RIGHT, _BASE, _TOP = 10, _WIDTH - 10, 132, 6
+_BAR_PITCH, _BAR_THICKNESS = 34, 12
+_MOST_LETTERS = 16
+_LONG_LABEL = 12  # letters: of such there is only room for two
+
+
+def observed_against_imputed(column: ColumnReport) -> Element | None:
+    """Shares of bins (area observed, line imputed), or of values (plain bars observed, hatched imputed)."""
+    if column.shape is None:
+        return None
+    title = f"Observed and imputed values of {plain(column.name)}"
+    return _bars(title, column.shape) if column.shape.kind == "bars" else _bins(title, column, column.shape)
+
+
+def _bins(title: str, column: ColumnReport, shape: Shape) -> Element:
+    drawn = [shape.observed] if shape.few else [shape.observed, shape.imputed]
+    highest = max(max(heights) for heights in drawn) or 1.0
+    marks = [path([_steps(shape.observed, highest) + "z"], "observed-area")]
+    if shape.few:
+        marks.append(path([_tick(_LEFT + at * (_RIGHT - _LEFT)) for at in shape.few], "imputed-tick"))
+    elif column.n_filled:
+        marks.append(path([_steps(shape.imputed, highest)], "imputed-line"))
+    marks.append(line(_LEFT, _BASE, _RIGHT, _BASE, "axis"))
+    places = list(zip(shape.labels, shape.at, strict=True))
+    for words, at in places[:: len(places) - 1] if max(map(len, shape.labels)) > _LONG_LABEL else places:
+        anchor = "start" if at < 0.08 else "end" if at > 0.92 else "middle"
+        marks.append(label(words, _LEFT + at * (_RIGHT - _LEFT), _BASE + 30, most=22, text_anchor=anchor, class_="tick"))
+    said = [f"{each.name} {each.observed} observed, {each.imputed} imputed" for each in column.statistics]
+    return figure(title, "; ".join(said) or "Nothing was imputed.", _WIDTH, _HEIGHT, *marks)
+
+
+def _tick(x: float) -> str:
+    return f"M{short(x)} {_BASE + 2}l3.5 10h-7z"
+
+
+def _steps(heights: list[float], highest: float) -> str:
+    width = (_RIGHT - _LEFT) / len(heights)
+    tops = [_BASE - (_BASE - _TOP) * height / highest for height in heights]
+    steps = [f"V{short(y)}H{short(_LEFT + (k + 1) * width)}" for k, y in enumerate(tops)]
+    return f"M{_LEFT} {_BASE}{''.join(steps)}V{_BASE}"
+
+
+def _bars(title: str, shape: Shape) -> Element:
+    height = len(shape.labels) * _BAR_PITCH
+    left = room_for(shape.labels, _MOST_LETTERS)
+    unit = (_WIDTH - left - 48) / (max(*shape.observed, *shape.imputed) or 1.0)
+    marks = names_beside(shape.labels, left, 0, _BAR_PITCH, _MOST_LETTERS)
+    for shares, class_, offset in ((shape.observed, "observed", 4), (shape.imputed, "imputed", 5 + _BAR_THICKNESS)):
+        tops = [k * _BAR_PITCH + offset for k in range(len(shares))]
+        marks.append(path([box(left, y, unit * part, _BAR_THICKNESS) for y, part in zip(tops, shares, strict=True)], class_))
+        marks += [
+            label(share(part), left + unit * part + 5, y + _BAR_THICKNESS - 2, class_="small")
+            for y, part in zip(tops, shares, strict=True)
+        ]
+    said = [
+        f"{plain(name)} {share(a)} and {share(b)}"
+        for name, a, b in zip(shape.labels, shape.observed, shape.imputed, strict=True)
+    ]
+    finding = f"Shares of observed and of imputed values: {'; '.join(said)}."
+    return figure(title, finding, _WIDTH, height, *marks, line(left, 0, left, height, "axis"))
