@@ -224,7 +224,7 @@ def _train(
     torch = torch_for("a deep imputer")
     optimizers = network.optimizers(learning_rate)
     window = min(max_steps, max(_SHORTEST_WINDOW, -(-max_steps // _N_WINDOWS)))
-    history: dict[str, list[float]] = {"step": [], "loss": []}
+    history: dict[str, list[float]] = {"step": [], "training_loss": []}
     begun = time.perf_counter()
     best_score, best_step, best, candidate = np.inf, 0, None, 0
     losses: list[Tensor] = []
@@ -249,7 +249,7 @@ def _train(
             history.setdefault("validation_mae", []).append(scores[now][0])
             history.setdefault("validation_rmse", []).append(scores[now][1])
         history["step"].append(step)
-        history["loss"].append(float(loss[candidate]))
+        history["training_loss"].append(float(loss[candidate]))
 
     batches = _batches(len(values), batch_size)
     with one_interrupt() as interrupt:

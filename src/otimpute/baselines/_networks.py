@@ -101,10 +101,9 @@ class Gain(Learner):
     Values are brought to [0, 1] by the lowest and highest of each column.
     """
 
-    def __init__(self, n_columns: int, width: int, hint_rate: float, alphas: Sequence[float]):
+    def __init__(self, n_columns: int, width: int, alphas: Sequence[float]):
         super().__init__()
         self.n_candidates = len(alphas)
-        self.hint_rate = hint_rate
         self.generator = _Candidates(self.n_candidates, [2 * n_columns, width, width, n_columns])
         self.discriminator = _Candidates(self.n_candidates, [2 * n_columns, width, width, n_columns])
         self.register_buffer("alphas", torch.tensor(alphas, dtype=torch.float32))
@@ -128,15 +127,17 @@ class Gain(Learner):
         observed = 1 - missing
         units = (values - self.low) / self.range
         filled = self._generate(units, missing, torch.rand(units.shape).to(units))
-        hints = observed * (torch.rand(units.shape) < self.hint_rate).to(units)
+        # The hint gives away all cells of a row but one, drawn at random: ½ there, and only that one is judged.
+        judged = functional.one_hot(torch.randint(units.shape[1], (len(units),)), units.shape[1]).to(units)
+        hints = (1 - judged) * observed + 0.5 * judged
         completed = observed * units + missing * filled
         verdict = self.discriminator(completed.detach(), hints)
-        unmasked = functional.binary_cross_entropy_with_logits(verdict, observed.expand_as(verdict))
-        _descend(optimizers[0], unmasked * self.n_candidates)  # a mean over candidates, each of which wants its own
+        mistaken = functional.binary_cross_entropy_with_logits(verdict, observed.expand_as(verdict), reduction="none")
+        _descend(optimizers[0], (judged * mistaken).sum() / len(units))
         verdict = self.discriminator(completed, hints)
-        deceived = -(missing * functional.logsigmoid(verdict)).mean(dim=(1, 2))
+        caught = -(judged * missing * functional.logsigmoid(verdict)).sum(dim=(1, 2)) / len(units)
         squared = (observed * (units - filled).square()).mean(dim=(1, 2)) / observed.mean()
-        losses = deceived + self.alphas * squared
+        losses = caught + self.alphas * squared
         _descend(optimizers[1], losses.sum())
         return losses.detach()
 

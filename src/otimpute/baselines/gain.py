@@ -26,12 +26,14 @@ _UNCHOSEN = 10.0  # the largest that the paper tried
 class GAINImputer(DeepImputer):
     """Impute by adversarial networks (GAIN: Yoon, Jordon & van der Schaar, ICML 2018).
 
-    A generator fills the holes of a row; a discriminator, helped by hints, tells cell by cell what was filled. The generator
-    learns to deceive it and, weighed by ``alpha``, to return what was observed. Needs torch: ``pip install "otimpute[torch]"``.
+    A generator fills the holes of a row; a discriminator tells of one cell whether it was filled, and of all others it is told
+    (the hint). The generator learns to deceive it and, weighed by ``alpha``, to return what was observed. Needs torch:
+    ``pip install "otimpute[torch]"``.
 
     The defaults are the authors': three layers as wide as the table in either network, sigmoid outputs on columns brought to
-    [0, 1] (imputed values stay within the observed range), batches of 128, a hint rate of 0.9, Adam at 10⁻³, and α chosen by
-    values hidden from the fit. All α are trained side by side on the same batches, and the best of them is kept.
+    [0, 1] (imputed values stay within the observed range), batches of 128, Adam at 10⁻³, hints as in the paper, and α chosen
+    by values hidden from the fit. All α are trained side by side on the same batches, and the best of them is kept. Ours is
+    when the training stops.
 
     Parameters
     ----------
@@ -40,11 +42,10 @@ class GAINImputer(DeepImputer):
     alphas : tuple of float, default=(0.1, 0.5, 1, 2, 10, 100)
         What ``"cv"`` tries: the paper's, and the default of the authors' code. Where nothing can be hidden
         (see ``validation_fraction``), 10 is taken.
-    hint_rate : float in [0, 1], default=0.9
-        How much the discriminator is told.
     width : int or None, default=None
-        Units of a hidden layer; None takes the number of columns (a category with k labels counts as k − 1).
-    max_steps : int, default=5000
+        Units of a hidden layer; None takes the number of columns (a category with k labels counts as k − 1). Tables of two or
+        three columns need more.
+    max_steps : int, default=10000
         Most updates by Adam. The fit stops before when hidden values are no longer found better.
     batch_size : int, default=128
         Rows per update; they are reshuffled after each pass.
@@ -54,7 +55,7 @@ class GAINImputer(DeepImputer):
         Share of the observed values hidden from the fit to score it and to choose α; the scores are in ``history_``, and
         the parameters with the best of them (by RMSE) are kept. The hidden values come back untouched. Automatically a tenth
         of them, or none in tables of fewer than 50 rows.
-    patience : int, default=10
+    patience : int, default=8
         Fortieths of the steps without a better score before the fit stops.
     max_seconds : float or None, default=None
         Stop after about this time and use what was reached.
@@ -82,8 +83,8 @@ class GAINImputer(DeepImputer):
     stop_reason_ : str
         ``"validation"``, ``"max_steps"``, ``"max_seconds"``, ``"callback"`` or ``"interrupted"``.
     history_ : dict of lists
-        Per fortieth of the steps: ``step``, ``loss`` and, with validation, ``validation_mae`` and ``validation_rmse``, in
-        standard deviations.
+        Per fortieth of the steps: ``step``, ``training_loss`` and, with validation, ``validation_mae`` and
+        ``validation_rmse``, in standard deviations.
 
     Examples
     --------
@@ -92,7 +93,7 @@ class GAINImputer(DeepImputer):
     >>> angle = rng.uniform(0, np.pi, 300)
     >>> X = np.column_stack([np.cos(angle), np.sin(angle), angle])
     >>> X_incomplete = np.where(rng.random(X.shape) < 0.2, np.nan, X)
-    >>> X_imputed = GAINImputer(random_state=0).fit_transform(X_incomplete)
+    >>> X_imputed = GAINImputer(max_steps=3000, width=32, random_state=0).fit_transform(X_incomplete)
     >>> missing = np.isnan(X_incomplete)
     >>> bool(np.abs(X_imputed - X)[missing].mean() < 0.6 * np.abs(X - np.nanmean(X_incomplete, axis=0))[missing].mean())
     True
@@ -105,13 +106,12 @@ class GAINImputer(DeepImputer):
         *,
         alpha: float | str = "cv",
         alphas: tuple[float, ...] = (0.1, 0.5, 1.0, 2.0, 10.0, 100.0),
-        hint_rate: float = 0.9,
         width: int | None = None,
-        max_steps: int = 5000,
+        max_steps: int = 10_000,
         batch_size: int = 128,
         learning_rate: float = 1e-3,
         validation_fraction: float | str = "auto",
-        patience: int = 10,
+        patience: int = 8,
         max_seconds: float | None = None,
         device: str = "auto",
         random_state: Any = None,
@@ -126,7 +126,6 @@ class GAINImputer(DeepImputer):
     ):
         self.alpha = alpha
         self.alphas = alphas
-        self.hint_rate = hint_rate
         self.width = width
         self.max_steps = max_steps
         self.batch_size = batch_size
@@ -153,7 +152,6 @@ class GAINImputer(DeepImputer):
             raise ValueError(f"alphas must be numbers such as (0.1, 1, 10), got {self.alphas!r}")
         for each in self.alphas:
             check_real("a number in alphas", each, at_least=0)
-        check_real("hint_rate", self.hint_rate, at_least=0, at_most=1)
         if self.width is not None:
             check_count("width", self.width, advice="pass None for the number of columns")
 
@@ -166,7 +164,7 @@ class GAINImputer(DeepImputer):
             alphas = self.alphas if self._validates else (_UNCHOSEN,)
         else:
             alphas = (float(self.alpha),)
-        return Gain(n_columns, self.width or n_columns, self.hint_rate, alphas)
+        return Gain(n_columns, self.width or n_columns, alphas)
 
     def _fit_rows(self, rows: Rows, holes: Holes, seed: int) -> Rows:
         completed = super()._fit_rows(rows, holes, seed)

@@ -82,8 +82,8 @@ class MIWAEImputer(DeepImputer):
     stop_reason_ : str
         ``"validation"``, ``"max_steps"``, ``"max_seconds"``, ``"callback"`` or ``"interrupted"``.
     history_ : dict of lists
-        Per fortieth of the steps: ``step``, ``loss`` and, with validation, ``validation_mae`` and ``validation_rmse``, in
-        standard deviations.
+        Per fortieth of the steps: ``step``, ``training_loss`` and, with validation, ``validation_mae`` and
+        ``validation_rmse``, in standard deviations.
 
     Examples
     --------

@@ -62,7 +62,7 @@ def progress_bar(title: str, verbose: int) -> Iterator[list[Callback]]:
         return
     if in_notebook():
         with NotebookBar(title, "steps", at_first=_AT_FIRST) as output:
-            yield [lambda progress: output.show(progress.step, progress.max_steps, _divergence(progress))]
+            yield [lambda progress: output.show(progress.step, progress.max_steps, _latest(progress))]
         return
     try:
         from rich import console
@@ -81,16 +81,18 @@ def progress_bar(title: str, verbose: int) -> Iterator[list[Callback]]:
         task = bar.add_task(title, total=None, note=_AT_FIRST)
 
         def show(progress: FitProgress) -> None:
-            bar.update(task, completed=progress.step, total=progress.max_steps, note=_divergence(progress))
+            bar.update(task, completed=progress.step, total=progress.max_steps, note=_latest(progress))
 
         yield [show]
         completed = bar.tasks[task].completed
         bar.update(task, total=completed, note=f"stopped after {completed:.0f} steps")
 
 
-def _divergence(progress: FitProgress) -> str:
-    losses = progress.history["loss"]
-    return f"divergence {losses[-1]:.4g}" if losses else ""
+def _latest(progress: FitProgress) -> str:
+    """What a fit minimises, as it was when last looked at: our imputers a divergence, networks a loss of their own."""
+    name = "divergence" if "loss" in progress.history else "loss"
+    values = progress.history["loss" if "loss" in progress.history else "training_loss"]
+    return f"{name} {values[-1]:.4g}" if values else ""
 
 
 def _plain_lines(title: str) -> Callback:
@@ -99,8 +101,9 @@ def _plain_lines(title: str) -> Callback:
 
     def show(progress: FitProgress) -> None:
         nonlocal n_shown
-        if len(progress.history["loss"]) > n_shown:
-            n_shown = len(progress.history["loss"])
-            sys.stderr.write(f"{title}: step {progress.step} of {progress.max_steps}, {_divergence(progress)}\n")
+        n_entries = len(next(iter(progress.history.values())))
+        if n_entries > n_shown:
+            n_shown = n_entries
+            sys.stderr.write(f"{title}: step {progress.step} of {progress.max_steps}, {_latest(progress)}\n")
 
     return show
