@@ -33,6 +33,7 @@ _SHORTEST_WINDOW = 10
 _SHARE_HIDDEN = 0.1
 _FEWEST_ROWS_TO_HIDE = 50
 _MOST_ROWS_SCORED = 2000
+_NO_BETTER = 0.98  # of the error of column means: the best of forty scores is a little better by chance
 _NUMBERS_AT_A_TIME = 2**22
 
 
@@ -140,9 +141,9 @@ class DeepImputer(StandardisedImputer):
     def _warn_if_useless(self, truth: NDArray[np.float64]) -> None:
         """A network that learned nothing returns something like column means; that must not go unnoticed."""
         scores = self.history_.get("validation_rmse")
-        if scores and min(scores) >= (of_means := score_cells(truth, np.zeros_like(truth))[1]):
+        if scores and min(scores) > _NO_BETTER * (of_means := score_cells(truth, np.zeros_like(truth))[1]):
             warn_user(
-                f"{type(self).__name__} is no better than column means on values hidden from it (RMSE {min(scores):.3f}, "
+                f"{type(self).__name__} is hardly better than column means on values hidden from it (RMSE {min(scores):.3f}, "
                 f"column means {of_means:.3f}): columns say little about each other, or there are too few rows for a network; "
                 "use AutoImputer or GaussianEMImputer",
                 OtimputeWarning,
