@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pytest
 
 pytest.importorskip("torch", reason="needs the extra torch")
@@ -15,6 +16,7 @@ from scipy.stats import norm
 from scipy.stats import t as student_t
 
 import otimpute
+from every_imputer import grouped_table
 from otimpute.baselines import GAINImputer, MIWAEImputer, VAEACImputer
 from otimpute.baselines._networks import Gain, Miwae, Vaeac, _log_density, log_gamma_ratio
 from otimpute.exceptions import DivergedError, FitStoppedWarning, OtimputeWarning
@@ -87,6 +89,22 @@ def test_new_rows_are_filled_by_what_was_learned(kind: type[Any]) -> None:
     new = X_incomplete[300:]
     assert against_mean(X[300:], new, imputer.transform(new)) < 0.8
     np.testing.assert_allclose(imputer.transform(new[5:6]), imputer.transform(new)[5:6], atol=1e-5)  # rounding of float32
+
+
+@EVERY
+def test_a_complete_training_table_serves_later_holes(kind: type[Any]) -> None:
+    rng = np.random.default_rng(0)
+    x = rng.normal(size=(200, 1))
+    imputer = make(kind).fit(np.hstack([x, -x, 2 * x]) + 0.01 * rng.normal(size=(200, 3)))
+    assert imputer.transform([[1.0, np.nan, 2.0]]) == pytest.approx(np.array([[1.0, -1.0, 2.0]]), abs=0.6)
+
+
+@EVERY
+def test_categories_are_learned_from_other_columns(kind: type[Any]) -> None:
+    complete, incomplete = grouped_table(n=200)
+    found = make(kind).fit_transform(pd.DataFrame(incomplete))
+    holes = [k for k, value in enumerate(incomplete["colour"]) if value is None]
+    assert np.mean([found["colour"][k] == complete["colour"][k] for k in holes]) > 0.6  # one in three by chance
 
 
 # MIWAE
@@ -186,6 +204,14 @@ def test_gain_chooses_alpha_by_hidden_values_and_stays_within_the_observed_range
     assert (X_imputed <= np.nanmax(X_incomplete, axis=0) + 1e-3).all()
     assert make(GAINImputer, max_steps=20, alpha=3, validation_fraction=0).fit(X_incomplete).alpha_ == 3
     assert make(GAINImputer, max_steps=20).fit(X_incomplete[:30]).alpha_ == 10  # nothing to hide: what the docstring says
+
+
+def test_gain_warns_of_columns_it_never_filled() -> None:
+    X_incomplete, _ = punch(gaussian(80))
+    X_incomplete[:, 2] = 1.0 + np.arange(80)
+    imputer = make(GAINImputer, max_steps=5, validation_fraction=0).fit(X_incomplete)
+    with pytest.warns(OtimputeWarning, match="columns 2 with holes were complete in training"):
+        imputer.transform(np.where(np.arange(6) == 2, np.nan, X_incomplete[:1]))
 
 
 def test_the_discriminator_learns_to_tell_what_was_filled() -> None:

@@ -10,8 +10,10 @@ from numpy.typing import NDArray
 
 from .._checks import check_count, check_real
 from .._row_noise import uniform
-from .._stored import IfThere, Kind, Real
+from .._stored import Array, IfThere, Kind, Real
 from .._torch import torch_for
+from .._warn import warn_user
+from ..exceptions import OtimputeWarning
 from ._deep import DeepImputer
 from ._standardised import Holes, Rows
 
@@ -99,7 +101,7 @@ class GAINImputer(DeepImputer):
     True
     """
 
-    _stored: ClassVar[Mapping[str, Kind]] = {"alpha_": IfThere(Real())}
+    _stored: ClassVar[Mapping[str, Kind]] = {"alpha_": IfThere(Real()), "_learned": IfThere(Array("varying", np.bool_))}
 
     def __init__(
         self,
@@ -167,9 +169,21 @@ class GAINImputer(DeepImputer):
         return Gain(n_columns, self.width or n_columns, alphas)
 
     def _fit_rows(self, rows: Rows, holes: Holes, seed: int) -> Rows:
+        self._learned = np.asarray((holes | self._choose_hidden(rows, holes, seed)).any(axis=0))
         completed = super()._fit_rows(rows, holes, seed)
         self.alpha_ = float(self._weights["alphas"][0])
         return completed
+
+    def _complete_rows(self, rows: Rows, holes: Holes) -> Rows:
+        untaught = np.flatnonzero(holes.any(axis=0) & ~self._learned)
+        if len(untaught):
+            names = self._names(np.unique(self._groups[self._varying][untaught]))
+            warn_user(
+                f"columns {names} with holes were complete in training: the generator never learned to fill "
+                "them; fit on rows with holes there too, or pass a validation_fraction",
+                OtimputeWarning,
+            )
+        return super()._complete_rows(rows, holes)
 
     def _numbers_per_row(self, n_columns: int) -> int:
         return 2 * max(n_columns, self.width or 1)
