@@ -12,6 +12,7 @@ import numpy as np
 from otimpute import AutoImputer, MetaSinkhornImputer, RoundRobinImputer, SinkhornImputer
 from otimpute.baselines import (
     ExtraTreesImputer,
+    GAINImputer,
     GaussianEMImputer,
     GaussianMixtureImputer,
     ICEImputer,
@@ -19,10 +20,13 @@ from otimpute.baselines import (
     KNNImputer,
     MeanImputer,
     MissForestImputer,
+    MIWAEImputer,
     SoftImputer,
+    VAEACImputer,
 )
 
 Make = Callable[..., Any]
+FEW_STEPS = {"max_steps": 15, "validation_fraction": 0.0, "device": "cpu", "random_state": 0}
 SHORT = {"max_cycles": 2, "n_updates": 3, "n_pairs": 2, "random_state": 0}
 
 
@@ -68,9 +72,19 @@ if find_spec("torch"):
     IMPUTERS["round-robin-torch"] = lambda **k: RoundRobinImputer(
         torch_layer, **{**SHORT, "n_updates": 15, "learning_rate": 0.02, **k}
     )
-TORCH = {"meta-sinkhorn", "round-robin-torch"}
+    IMPUTERS["miwae"] = lambda **k: MIWAEImputer(**{**FEW_STEPS, "n_imputation_samples": 20, **k})
+    IMPUTERS["miwae-distribution"] = lambda **k: MIWAEImputer(
+        **{**FEW_STEPS, "n_imputation_samples": 20, "likelihood": "gaussian", "target": "distribution", **k}
+    )
+    IMPUTERS["gain"] = lambda **k: GAINImputer(**{**FEW_STEPS, "alphas": (1.0, 10.0), **k})
+    IMPUTERS["vaeac"] = lambda **k: VAEACImputer(**{**FEW_STEPS, "depth": 1, "width": 16, **k})
+    IMPUTERS["vaeac-distribution"] = lambda **k: VAEACImputer(
+        **{**FEW_STEPS, "depth": 1, "width": 16, "target": "distribution", **k}
+    )
+DEEP = {"miwae", "miwae-distribution", "gain", "vaeac", "vaeac-distribution"}
+TORCH = {"meta-sinkhorn", "round-robin-torch", *DEEP}
 TRANSPORT = {name for name in IMPUTERS if name.startswith(("sinkhorn", "round-robin", "meta"))}
-RANDOM = TRANSPORT | {"auto", "auto-distribution", "extra-trees", "gaussian-mixture", "missforest", "softimpute"}
+RANDOM = TRANSPORT | {*DEEP, "auto", "auto-distribution", "extra-trees", "gaussian-mixture", "missforest", "softimpute"}
 
 
 def grouped_table(n: int = 90, rate: float = 0.2, seed: int = 0) -> tuple[dict[str, list[Any]], dict[str, list[Any]]]:

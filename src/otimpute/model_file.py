@@ -8,6 +8,7 @@ from typing import Any
 from .auto import AutoImputer
 from .baselines import (
     ExtraTreesImputer,
+    GAINImputer,
     GaussianEMImputer,
     GaussianMixtureImputer,
     ICEImputer,
@@ -15,7 +16,9 @@ from .baselines import (
     KNNImputer,
     MeanImputer,
     MissForestImputer,
+    MIWAEImputer,
     SoftImputer,
+    VAEACImputer,
 )
 from .estimator import BaseImputer, read_model
 from .imputers import MetaSinkhornImputer, RoundRobinImputer, SinkhornImputer
@@ -24,9 +27,9 @@ from .imputers import MetaSinkhornImputer, RoundRobinImputer, SinkhornImputer
 _CLASSES: dict[str, type[BaseImputer]] = {
     cls.__name__: cls
     for cls in (
-        AutoImputer, ExtraTreesImputer, GaussianEMImputer, GaussianMixtureImputer, ICEImputer, KNNImputer, KernelRidgeImputer,
-        MeanImputer, MetaSinkhornImputer, MissForestImputer, RoundRobinImputer,
-        SinkhornImputer, SoftImputer,
+        AutoImputer, ExtraTreesImputer, GAINImputer, GaussianEMImputer, GaussianMixtureImputer, ICEImputer, KNNImputer,
+        KernelRidgeImputer, MIWAEImputer, MeanImputer, MetaSinkhornImputer, MissForestImputer, RoundRobinImputer,
+        SinkhornImputer, SoftImputer, VAEACImputer,
     )
 }  # fmt: skip
 

@@ -10,6 +10,7 @@ from ._checks import check_choice
 from .auto import AutoImputer
 from .baselines import (
     ExtraTreesImputer,
+    GAINImputer,
     GaussianEMImputer,
     GaussianMixtureImputer,
     ICEImputer,
@@ -17,7 +18,9 @@ from .baselines import (
     KNNImputer,
     MeanImputer,
     MissForestImputer,
+    MIWAEImputer,
     SoftImputer,
+    VAEACImputer,
 )
 from .estimator import BaseImputer
 from .imputers import MetaSinkhornImputer, RoundRobinImputer, SinkhornImputer
@@ -42,6 +45,9 @@ IMPUTERS: Mapping[str, Callable[..., BaseImputer]] = {
     "extra_trees": ExtraTreesImputer,
     "kernel_ridge": KernelRidgeImputer,
     "softimpute": SoftImputer,
+    "miwae": MIWAEImputer,
+    "gain": GAINImputer,
+    "vaeac": VAEACImputer,
 }
 
 MECHANISMS: Mapping[str, Callable[..., Any]] = {

@@ -13,6 +13,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 from otimpute import AutoImputer, MetaSinkhornImputer, RoundRobinImputer, SinkhornImputer
 from otimpute.baselines import (
     ExtraTreesImputer,
+    GAINImputer,
     GaussianEMImputer,
     GaussianMixtureImputer,
     ICEImputer,
@@ -20,7 +21,9 @@ from otimpute.baselines import (
     KNNImputer,
     MeanImputer,
     MissForestImputer,
+    MIWAEImputer,
     SoftImputer,
+    VAEACImputer,
 )
 from otimpute.estimator import BaseImputer
 
@@ -65,6 +68,9 @@ QUICK: dict[type[BaseImputer], dict[str, Any]] = {
 }
 if find_spec("torch"):
     QUICK[MetaSinkhornImputer] = {"max_steps": 5}
+    QUICK[MIWAEImputer] = {"max_steps": 5, "n_imputation_samples": 20}
+    QUICK[GAINImputer] = {"max_steps": 5}
+    QUICK[VAEACImputer] = {"max_steps": 5, "depth": 1, "width": 16}
 
 
 def _punched(kind: type[BaseImputer]) -> Any:

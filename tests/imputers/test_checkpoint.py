@@ -22,10 +22,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+import otimpute._interrupt as interrupt
 import otimpute.imputers._checkpoint as checkpoints
 import otimpute.imputers._cycles as cycles
 import otimpute.imputers._descent as descent
-import otimpute.imputers._interrupt as interrupt
 from otimpute import MetaSinkhornImputer, RoundRobinImputer, SinkhornImputer
 from otimpute._archive import read_archive, write_archive
 from otimpute._stored import Place

@@ -11,7 +11,7 @@ import polars as pl
 import pytest
 from sklearn.datasets import load_breast_cancer, load_wine
 
-import otimpute.imputers._interrupt as interrupt
+import otimpute._interrupt as interrupt
 import otimpute.imputers._transport_imputer as transport_imputer
 from otimpute import RoundRobinImputer
 from otimpute.datasets import make_toy

@@ -290,8 +290,8 @@ def test_the_constructor_takes_keywords_only_and_every_one_is_documented() -> No
 
 
 def test_an_interrupt_that_comes_before_a_block_was_counted_loses_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    import otimpute._interrupt as interrupt
     import otimpute.imputers._descent as descent
-    import otimpute.imputers._interrupt as interrupt
 
     _, _, X_incomplete = whitened(load_breast_cancer)
     take = descent._Stepper.take

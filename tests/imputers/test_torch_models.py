@@ -13,7 +13,7 @@ from sklearn.datasets import load_breast_cancer, load_wine
 
 torch = pytest.importorskip("torch", reason="needs the extra torch")
 
-import otimpute.imputers._interrupt as interrupt  # noqa: E402
+import otimpute._interrupt as interrupt  # noqa: E402
 from otimpute import MetaSinkhornImputer, RoundRobinImputer  # noqa: E402
 from otimpute.estimator import FitProgress  # noqa: E402
 from otimpute.exceptions import DivergedError, FitStoppedWarning, OtimputeWarning  # noqa: E402

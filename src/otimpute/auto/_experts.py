@@ -18,6 +18,7 @@ from .._random import generator
 from .._stored import Kind, Place
 from ..baselines import (
     ExtraTreesImputer,
+    GAINImputer,
     GaussianEMImputer,
     GaussianMixtureImputer,
     ICEImputer,
@@ -25,9 +26,11 @@ from ..baselines import (
     KNNImputer,
     MeanImputer,
     MissForestImputer,
+    MIWAEImputer,
     OutOfTime,
     RefiningImputer,
     SoftImputer,
+    VAEACImputer,
 )
 from ..estimator import BaseImputer, Unfitted
 from ..exceptions import DivergedError
@@ -51,8 +54,9 @@ EXPERTS: Mapping[str, Callable[[], BaseImputer]] = {
 }
 DEFAULT = (MEAN, "gaussian", "transport", MIXTURE, "kernel", "trees")
 CLASSES = (
-    ExtraTreesImputer, GaussianEMImputer, GaussianMixtureImputer, ICEImputer, KNNImputer, KernelRidgeImputer, MeanImputer,
-    MetaSinkhornImputer, MissForestImputer, RoundRobinImputer, SinkhornImputer, SoftImputer,
+    ExtraTreesImputer, GAINImputer, GaussianEMImputer, GaussianMixtureImputer, ICEImputer, KNNImputer, KernelRidgeImputer,
+    MIWAEImputer, MeanImputer, MetaSinkhornImputer, MissForestImputer, RoundRobinImputer, SinkhornImputer, SoftImputer,
+    VAEACImputer,
 )  # fmt: skip
 
 

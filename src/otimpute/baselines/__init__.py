@@ -10,6 +10,7 @@
 from ._refining import OutOfTime as OutOfTime
 from ._refining import RefiningImputer as RefiningImputer
 from .extra_trees import ExtraTreesImputer
+from .gain import GAINImputer
 from .gaussian_em import GaussianEMImputer
 from .gaussian_mixture import GaussianMixtureImputer
 from .ice import ICEImputer
@@ -17,16 +18,21 @@ from .kernel_ridge import KernelRidgeImputer
 from .knn import KNNImputer
 from .mean import MeanImputer
 from .missforest import MissForestImputer
+from .miwae import MIWAEImputer
 from .softimpute import SoftImputer
+from .vaeac import VAEACImputer
 
 __all__ = [
     "ExtraTreesImputer",
+    "GAINImputer",
     "GaussianEMImputer",
     "GaussianMixtureImputer",
     "ICEImputer",
     "KNNImputer",
     "KernelRidgeImputer",
+    "MIWAEImputer",
     "MeanImputer",
     "MissForestImputer",
     "SoftImputer",
+    "VAEACImputer",
 ]

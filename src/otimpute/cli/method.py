@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 METHODS = (
     "auto", "auto_distribution", "sinkhorn", "sinkhorn_paper", "linear_rr", "linear_rr_paper", "mlp_rr", "mlp_rr_paper",
     "meta_sinkhorn", "mean", "knn", "ice", "missforest", "gaussian_em", "gaussian_mixture", "extra_trees", "kernel_ridge",
-    "softimpute",
+    "softimpute", "miwae", "gain", "vaeac",
 )  # fmt: skip
 _ELSEWHERE = {
     "random_state": "--seed", "seed": "--seed", "n_jobs": "--jobs", "max_seconds": "--max-seconds", "model": "--method",

@@ -5,7 +5,7 @@ from .course import CURVES, history_of, how_it_ended, step_name
 from .hidden_cells import hide_cells, score_cells
 from .model_file import Fitted, Unfitted, read_model
 from .notebook_bar import NotebookBar, in_notebook
-from .progress import Callback, FitProgress, check_callbacks, progress_bar
+from .progress import Callback, FitProgress, check_callbacks, progress_bar, warn_of_stop
 
 __all__ = [
     "CURVES",
@@ -24,4 +24,5 @@ __all__ = [
     "read_model",
     "score_cells",
     "step_name",
+    "warn_of_stop",
 ]

@@ -9,6 +9,7 @@ from .._words import count
 
 CURVES = {  # entries of `history_`
     "loss": "divergence between batches",
+    "training_loss": "loss in training",
     "movement": "how far imputed values moved",
     "validation_mae": "mean absolute error on hidden values",
     "validation_rmse": "root mean square error on hidden values",

@@ -143,7 +143,7 @@ def _course(imputer: Any) -> Iterator[Element]:
 def _curve(imputer: Any) -> Iterator[Element]:
     """What the fit brought down: errors on hidden values if there are some, else the movement by which it saw its end."""
     history = history_of(imputer)
-    name = next((name for name in ("validation_rmse", "movement") if history.get(name)), "loss")
+    name = next((name for name in ("validation_rmse", "movement", "training_loss") if history.get(name)), "loss")
     values = [float(value) for value in history.get(name, []) if math.isfinite(value)]
     if len(values) < _FEWEST_POINTS:
         return

@@ -8,6 +8,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
+from .._warn import warn_user
+from ..exceptions import FitStoppedWarning
 from .notebook_bar import NotebookBar, in_notebook
 
 _AT_FIRST = "starting (compiles once on a new machine, 20–40 s)"
@@ -39,6 +41,16 @@ def check_callbacks(callbacks: Any) -> list[Callback]:
     return listed
 
 
+def warn_of_stop(reason: str, reached: str, goes_on: str = "") -> None:
+    """Say of a fit that was stopped by the clock or by hand that it can be used all the same."""
+    if reason in ("interrupted", "max_seconds"):
+        cause = "max_seconds" if reason == "max_seconds" else "Ctrl-C (press it again to stop the program)"
+        warn_user(
+            f"stopped by {cause} after {reached}; the imputer holds what was reached and can be used{goes_on}",
+            FitStoppedWarning,
+        )
+
+
 @contextmanager
 def progress_bar(title: str, verbose: int) -> Iterator[list[Callback]]:
     """A progress bar as a list of one callback, empty if not ``verbose``.
@@ -50,7 +62,7 @@ def progress_bar(title: str, verbose: int) -> Iterator[list[Callback]]:
         return
     if in_notebook():
         with NotebookBar(title, "steps", at_first=_AT_FIRST) as output:
-            yield [lambda progress: output.show(progress.step, progress.max_steps, _divergence(progress))]
+            yield [lambda progress: output.show(progress.step, progress.max_steps, _latest(progress))]
         return
     try:
         from rich import console
@@ -69,16 +81,18 @@ def progress_bar(title: str, verbose: int) -> Iterator[list[Callback]]:
         task = bar.add_task(title, total=None, note=_AT_FIRST)
 
         def show(progress: FitProgress) -> None:
-            bar.update(task, completed=progress.step, total=progress.max_steps, note=_divergence(progress))
+            bar.update(task, completed=progress.step, total=progress.max_steps, note=_latest(progress))
 
         yield [show]
         completed = bar.tasks[task].completed
         bar.update(task, total=completed, note=f"stopped after {completed:.0f} steps")
 
 
-def _divergence(progress: FitProgress) -> str:
-    losses = progress.history["loss"]
-    return f"divergence {losses[-1]:.4g}" if losses else ""
+def _latest(progress: FitProgress) -> str:
+    """What a fit minimises, as it was when last looked at: our imputers a divergence, networks a loss of their own."""
+    name = "divergence" if "loss" in progress.history else "loss"
+    values = progress.history["loss" if "loss" in progress.history else "training_loss"]
+    return f"{name} {values[-1]:.4g}" if values else ""
 
 
 def _plain_lines(title: str) -> Callback:
@@ -87,8 +101,9 @@ def _plain_lines(title: str) -> Callback:
 
     def show(progress: FitProgress) -> None:
         nonlocal n_shown
-        if len(progress.history["loss"]) > n_shown:
-            n_shown = len(progress.history["loss"])
-            sys.stderr.write(f"{title}: step {progress.step} of {progress.max_steps}, {_divergence(progress)}\n")
+        n_entries = len(next(iter(progress.history.values())))
+        if n_entries > n_shown:
+            n_shown = n_entries
+            sys.stderr.write(f"{title}: step {progress.step} of {progress.max_steps}, {_latest(progress)}\n")
 
     return show

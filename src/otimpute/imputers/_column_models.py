@@ -11,11 +11,12 @@ from numpy.typing import NDArray
 
 from .._random import generator
 from .._stored import Kind, ListOf, Maybe, NamedArrays, Record
+from .._torch import torch_session
 from ..exceptions import StoredFileError
 from ..gaussian import GaussianModel
 from ._cycles import ColumnModels
 from ._metric import plain_model
-from ._modules import ModuleModels, check_model, torch_session
+from ._modules import ModuleModels, check_model
 from ._net_models import NetModels, gaussian_regressions, layer_sizes, linear_parameters, random_parameters
 from ._nets import Target
 from ._working_copy import WorkingColumns

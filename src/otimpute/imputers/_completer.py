@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from .._torch import torch_for
 from ..exceptions import DivergedError
-from ._modules import Modes, check_parameters, torch_for
+from ._modules import Modes, check_parameters
 
 if TYPE_CHECKING:
     from torch import Tensor

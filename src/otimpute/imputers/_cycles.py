@@ -14,11 +14,11 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from .._interrupt import one_interrupt
 from .._warn import warn_user
 from ..estimator import Callback, FitProgress
 from ..exceptions import DivergedError, OtimputeWarning
 from ._checkpoint import Checkpoint
-from ._interrupt import one_interrupt
 from ._nets import Target, write_predictions
 from ._pair_threads import Batches
 from ._trainees import Trainee

@@ -16,11 +16,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .._compile import load
+from .._interrupt import one_interrupt
 from ..estimator import Callback, FitProgress
 from ..exceptions import DivergedError
 from ._batches import LAST_STEP, PLACE, Cells, Geometry, Plan, draw_pair, make_gradients, make_workspace, pair_gradient
 from ._checkpoint import Checkpoint
-from ._interrupt import one_interrupt
 from ._pair_threads import PairThreads
 from ._steps import apply_step, close_window, index_cells, read_cells, run_steps, write_cells
 

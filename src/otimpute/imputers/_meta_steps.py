@@ -14,12 +14,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from .._interrupt import one_interrupt
+from .._torch import torch_for
 from ..estimator import Callback, FitProgress
 from ._batches import Plan, collect_rows, draw_pair, list_free_rows, pair_gradient
 from ._checkpoint import Checkpoint
 from ._completer import Completer
-from ._interrupt import one_interrupt
-from ._modules import check_parameters, torch_for
+from ._modules import check_parameters
 from ._pair_threads import Batches
 
 _N_WINDOWS = 20

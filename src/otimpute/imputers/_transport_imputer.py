@@ -16,8 +16,8 @@ from .._random import generator, seed_from
 from .._stored import Kind, Plain, Real, Record, Scalar, Whole
 from .._threads import single_blas_thread
 from .._warn import warn_user
-from ..estimator import BaseImputer, check_callbacks, hide_cells
-from ..exceptions import FitStoppedWarning, OtimputeWarning
+from ..estimator import BaseImputer, check_callbacks, hide_cells, warn_of_stop
+from ..exceptions import OtimputeWarning
 from ..gaussian import GaussianModel
 from ..table import as_frame
 from ..transport import EPSILON_RULES, epsilon_from_rule
@@ -164,13 +164,9 @@ class TransportImputer(BaseImputer):
         self.stop_reason_: str = outcome.stop_reason
         self.converged_: bool = outcome.converged
         self.history_: dict[str, list[float]] = outcome.history
-        if self.stop_reason_ in ("interrupted", "max_seconds"):
-            cause = "max_seconds" if self.stop_reason_ == "max_seconds" else "Ctrl-C (press it again to stop the program)"
-            goes_on = "" if self.checkpoint is None else f"; fit again to go on from {self.checkpoint}"
-            warn_user(
-                f"stopped by {cause} after {reached}; the imputer holds what was reached and can be used{goes_on}",
-                FitStoppedWarning,
-            )
+        warn_of_stop(
+            self.stop_reason_, reached, "" if self.checkpoint is None else f"; fit again to go on from {self.checkpoint}"
+        )
 
     def _impute_cells(self, values: NDArray[np.floating], missing: NDArray[np.bool_]) -> NDArray[np.float64]:
         parts = []

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from .._checks import check_choice, check_count, check_flag, check_real
 from .._stored import Array, Kind, Maybe, NamedArrays, Record, Whole
 from .._threads import n_threads
+from .._torch import take_weights, torch_for, torch_session, weights_of
 from .._warn import warn_user
 from ..estimator import check_callbacks, progress_bar, score_cells
 from ..exceptions import OtimputeWarning
@@ -24,7 +25,6 @@ from ._completer import Completer
 from ._descent import make_cells
 from ._initial_fill import fill_from_model
 from ._meta_steps import MetaSchedule, run_meta_steps
-from ._modules import take_weights, torch_for, torch_session, weights_of
 from ._pair_threads import Batches, PairThreads
 from ._transport_imputer import Prepared, TransportImputer
 from ._working_copy import WorkingColumns

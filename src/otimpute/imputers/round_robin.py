@@ -15,6 +15,7 @@ from .._checks import check_choice, check_count, check_flag, check_real
 from .._random import generator
 from .._stored import Kind, Whole
 from .._threads import n_threads
+from .._torch import torch_session
 from .._warn import warn_user
 from ..estimator import check_callbacks, progress_bar
 from ..exceptions import OtimputeWarning
@@ -23,7 +24,7 @@ from ._checkpoint import Checkpoint
 from ._column_models import FittedModels, make_models
 from ._cycles import ColumnModels, ColumnOrder, CycleSchedule, run_cycles, settle_rows, warn_of_held_predictions
 from ._descent import make_cells
-from ._modules import check_model, torch_session
+from ._modules import check_model
 from ._pair_threads import Batches, PairThreads
 from ._trainees import Trainee, choose_trainees
 from ._transport_imputer import Prepared, TransportImputer
