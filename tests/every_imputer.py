@@ -73,15 +73,9 @@ if find_spec("torch"):
         torch_layer, **{**SHORT, "n_updates": 15, "learning_rate": 0.02, **k}
     )
     IMPUTERS["miwae"] = lambda **k: MIWAEImputer(**{**FEW_STEPS, "n_imputation_samples": 20, **k})
-    IMPUTERS["miwae-distribution"] = lambda **k: MIWAEImputer(
-        **{**FEW_STEPS, "n_imputation_samples": 20, "likelihood": "gaussian", "target": "distribution", **k}
-    )
     IMPUTERS["gain"] = lambda **k: GAINImputer(**{**FEW_STEPS, "alphas": (1.0, 10.0), **k})
     IMPUTERS["vaeac"] = lambda **k: VAEACImputer(**{**FEW_STEPS, "depth": 1, "width": 16, **k})
-    IMPUTERS["vaeac-distribution"] = lambda **k: VAEACImputer(
-        **{**FEW_STEPS, "depth": 1, "width": 16, "target": "distribution", **k}
-    )
-DEEP = {"miwae", "miwae-distribution", "gain", "vaeac", "vaeac-distribution"}
+DEEP = {"miwae", "gain", "vaeac"}
 TORCH = {"meta-sinkhorn", "round-robin-torch", *DEEP}
 TRANSPORT = {name for name in IMPUTERS if name.startswith(("sinkhorn", "round-robin", "meta"))}
 RANDOM = TRANSPORT | {*DEEP, "auto", "auto-distribution", "extra-trees", "gaussian-mixture", "missforest", "softimpute"}

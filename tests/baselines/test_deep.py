@@ -265,6 +265,19 @@ def test_vaeac_learns_from_hidden_values_that_are_known_only() -> None:
 # All of them
 
 
+@pytest.mark.parametrize("kind", [MIWAEImputer, VAEACImputer])
+def test_draws_belong_to_rows_and_seeds(kind: type[Any]) -> None:
+    X_incomplete, missing = punch(gaussian(80))
+    few = {"max_steps": 10, "validation_fraction": 0, "target": "distribution"}
+    imputer = make(kind, **few)
+    X_imputed = imputer.fit_transform(X_incomplete)
+    np.testing.assert_array_equal(X_imputed[~missing], X_incomplete[~missing])
+    np.testing.assert_array_equal(X_imputed, make(kind, **few).fit_transform(X_incomplete))
+    assert (X_imputed != make(kind, **few, random_state=1).fit_transform(X_incomplete))[missing].all()
+    backwards = imputer.transform(X_incomplete[::-1])[::-1]
+    np.testing.assert_allclose(backwards, imputer.transform(X_incomplete), atol=1e-5)
+
+
 @EVERY
 def test_a_table_of_noise_is_told_apart_from_one_that_can_be_learned(kind: type[Any]) -> None:
     noise = np.random.default_rng(0).normal(size=(200, 8))
