@@ -19,6 +19,7 @@ from otimpute.registry import make_mechanism
 PAPER = "sinkhorn_paper"
 OURS = (PAPER, "sinkhorn", "linear_rr_paper", "mlp_rr_paper", "linear_rr", "mlp_rr", "meta_sinkhorn")
 CLASSICS = ("mean", "ice", "softimpute")  # the paper's, deep ones aside
+DEEP = ("miwae", "gain", "vaeac")
 SETTINGS = ("mcar-10", "mcar-30", "mcar-50", "logistic_mar-30", "logistic_mnar-30", "quantile_mnar-30")
 SCORES = ("mae", "rmse", "wasserstein2", "energy_distance")
 
@@ -100,13 +101,40 @@ def show_wins(outcomes: list[Outcome]) -> None:
             print(f"{score}, {one} against: " + ", ".join(against))
 
 
+def deep_methods(outcomes: list[Outcome]) -> None:
+    methods = sorted({outcome.method for outcome in outcomes})
+    for setting in sorted({outcome.setting for outcome in outcomes}):
+        print(f"\n## {setting}: relative to the column mean, then to each deep method (geometric means over data sets)\n")
+        print("| score | method | mean |" + "".join(f" {m} |" for m in DEEP) + "\n|---|---|---|" + "---|" * len(DEEP))
+        for score in SCORES:
+            for method in methods:
+                cells = [
+                    ratio(outcomes, score, setting, method, other) if other != method else 1.0 for other in ("mean", *DEEP)
+                ]
+                print(f"| {score} | {method} |" + "".join(f" {cell:.3f} |" for cell in cells))
+    print("\n## spread over seeds: standard deviation over mean, averaged over data sets and settings\n")
+    for score in SCORES:
+        grouped: dict[tuple[str, str, str], list[float]] = {}
+        for outcome in outcomes:
+            if outcome.part == "train" and score in outcome.scores:
+                grouped.setdefault((outcome.method, outcome.dataset, outcome.setting), []).append(outcome.scores[score])
+        for method in methods:
+            spreads = [np.std(v, ddof=1) / np.mean(v) for (m, *_), v in grouped.items() if m == method and len(v) > 1]
+            print(f"{score} {method}: {np.mean(spreads):.3f}")
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("bench")
     parser.add_argument("--oos")
     parser.add_argument("--data")
+    parser.add_argument("--deep", action="store_true", help="only the deep methods in this folder, beside the others")
     arguments = parser.parse_args()
     outcomes = outcomes_in(arguments.bench)
+    if arguments.deep:
+        deep_methods(outcomes)
+        show_wins(outcomes)
+        return
     ratios_to_others(outcomes)
     hard_sets(outcomes)
     show_wins(outcomes)
