@@ -50,9 +50,9 @@ def weights_of(module: Any, what: str) -> dict[str, NDArray[Any]]:
 
 
 def take_weights(module: Any, weights: Mapping[str, NDArray[Any]], what: str) -> None:
-    """Put stored weights into a module of the same make."""
+    """Put stored weights into a module of the same make, which may have been made on the device ``meta``, without memory."""
     torch = torch_for("loading torch modules")
-    own, tensors = module.state_dict(), {name: torch.from_numpy(array) for name, array in weights.items()}
+    own, tensors = module.state_dict(), {name: torch.tensor(array) for name, array in weights.items()}
     if own.keys() != tensors.keys():
         raise StoredFileError(
             f"{what} has the weights {', '.join(own) or 'none'}, but the file {', '.join(tensors) or 'none'}; "
@@ -65,4 +65,4 @@ def take_weights(module: Any, weights: Mapping[str, NDArray[Any]], what: str) ->
                 f"{name!r} of {what} has shape {expected[0]} and type {expected[1]}, but in the file {found[0]} and "
                 f"{found[1]}; pass one made as for the fit"
             )
-    module.load_state_dict(tensors)
+    module.load_state_dict(tensors, assign=any(each.is_meta for each in own.values()))

@@ -20,7 +20,7 @@ from .._stored import IfThere, Kind, NamedArrays, Plain, Scalar, Whole
 from .._torch import take_weights, torch_for, torch_session, weights_of
 from .._warn import warn_user
 from ..estimator import Callback, FitProgress, check_callbacks, hide_cells, progress_bar, score_cells, warn_of_stop
-from ..exceptions import DivergedError, OtimputeWarning
+from ..exceptions import DivergedError, OtimputeWarning, StoredFileError
 from ._standardised import Holes, Rows, StandardisedImputer
 
 if TYPE_CHECKING:
@@ -33,6 +33,7 @@ _SHORTEST_WINDOW = 10
 _SHARE_HIDDEN = 0.1
 _FEWEST_ROWS_TO_HIDE = 50
 _MOST_ROWS_SCORED = 2000
+_LARGEST = 100_000  # layer, or number of draws
 _NO_BETTER = 0.98  # of the error of column means: the best of forty scores is a little better by chance
 _NUMBERS_AT_A_TIME = 2**22
 
@@ -82,8 +83,16 @@ class DeepImputer(StandardisedImputer):
     def _numbers_per_row(self, n_columns: int) -> int:
         """How many numbers `_fill` needs at once for a row."""
 
+    def _check_sizes(self) -> None:
+        """Check what networks and draws are made of; that of a file too."""
+        for name in ("n_latent", "width", "depth", "n_samples", "n_imputation_samples"):
+            size = getattr(self, name, None)
+            if size is not None and check_count(name, size) > _LARGEST:
+                raise ValueError(f"{name} must be at most {_LARGEST:,}, got {size:,}")
+
     def _check_parameters(self) -> None:
         torch_for(type(self).__name__)
+        self._check_sizes()
         check_count("max_steps", self.max_steps)
         check_count("batch_size", self.batch_size)
         check_real("learning_rate", self.learning_rate, above=0)
@@ -171,15 +180,25 @@ class DeepImputer(StandardisedImputer):
         """The trained network, made of its weights where it comes from a file."""
         network: Learner | None = vars(self).get("_network_ready")
         if network is None:
-            with torch_session(0):
-                network = self._make_network(len(self._varying))
+            torch = torch_for(type(self).__name__)
+            try:
+                with torch_session(0), torch.device("meta"):  # sizes that a file invents must not take memory
+                    network = self._make_network(len(self._varying))
+            except (RuntimeError, TypeError, ValueError, OverflowError) as error:
+                raise StoredFileError(f"the parameters make no network ({str(error)[:80]}); save the imputer again") from error
             take_weights(network, self._weights, type(self).__name__)
             self._network_ready = network
         return network
 
     def _restore_state(self, state: dict[str, Any], sizes: dict[str, int]) -> None:
         super()._restore_state(state, sizes)
+        try:
+            self._check_sizes()
+        except (TypeError, ValueError) as error:
+            raise StoredFileError(f"{error}; save the imputer again") from error
         if len(self._varying):
+            if getattr(self, "depth", 0) > len(self._weights):
+                raise StoredFileError("there are fewer weights than layers; save the imputer again")
             self._network()  # weights that do not fit are an error now, not later
 
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, cast
 import numpy as np
 from numpy.typing import NDArray
 
-from .._checks import check_count, check_real
+from .._checks import check_real
 from .._row_noise import uniform
 from .._stored import Array, IfThere, Kind, Real
 from .._torch import torch_for
@@ -154,8 +154,6 @@ class GAINImputer(DeepImputer):
             raise ValueError(f"alphas must be numbers such as (0.1, 1, 10), got {self.alphas!r}")
         for each in self.alphas:
             check_real("a number in alphas", each, at_least=0)
-        if self.width is not None:
-            check_count("width", self.width, advice="pass None for the number of columns")
 
     def _make_network(self, n_columns: int) -> Gain:
         from ._networks import Gain

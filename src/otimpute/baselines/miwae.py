@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.stats import t as student_t
 
-from .._checks import check_choice, check_count
+from .._checks import check_choice
 from .._random import generator
 from .._row_noise import uniform
 from .._torch import torch_for
@@ -149,8 +149,6 @@ class MIWAEImputer(DeepImputer):
 
     def _check_parameters(self) -> None:
         super()._check_parameters()
-        for name in ("n_latent", "width", "n_samples", "n_imputation_samples"):
-            check_count(name, getattr(self, name))
         check_choice("likelihood", self.likelihood, ["student", "gaussian"])
         check_choice("target", self.target, ["values", "distribution"])
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, cast
 import numpy as np
 from numpy.typing import NDArray
 
-from .._checks import check_choice, check_count, check_real
+from .._checks import check_choice, check_real
 from .._random import generator
 from .._row_noise import normal
 from .._torch import torch_for
@@ -149,8 +149,6 @@ class VAEACImputer(DeepImputer):
 
     def _check_parameters(self) -> None:
         super()._check_parameters()
-        for name in ("n_latent", "width", "depth", "n_samples"):
-            check_count(name, getattr(self, name))
         check_real("hidden_rate", self.hidden_rate, above=0, below=1)
         check_choice("target", self.target, ["values", "distribution"])
 
