@@ -118,7 +118,7 @@ class DeepImputer(StandardisedImputer):
         free = holes | hidden
         values = torch.from_numpy(np.where(free, 0.0, rows).astype(np.float32)).to(device)
         missing = torch.from_numpy(free.astype(np.float32)).to(device)
-        self._validates = bool(hidden.any())
+        self._validates, self._learned = bool(hidden.any()), np.asarray(free.any(axis=0))
         with torch_session(seed):
             network = self._make_network(holes.shape[1]).to(device)
             network.prepare(values, missing)
@@ -206,8 +206,7 @@ class DeepImputer(StandardisedImputer):
 class _Score:
     """How far off hidden cells are."""
 
-    rows: Tensor  # which rows have any
-    values: Tensor
+    values: Tensor  # of the rows that have any
     missing: Tensor
     cells: NDArray[np.bool_]  # [those rows, d]
     truth: NDArray[np.float64]
@@ -219,7 +218,7 @@ class _Score:
         if len(some) == 0:
             return None
         places = torch.from_numpy(some).to(values.device)
-        return cls(places, values[places], missing[places], hidden[some], rows[some][hidden[some]])
+        return cls(values[places], missing[places], hidden[some], rows[some][hidden[some]])
 
     def __call__(self, network: Learner) -> list[tuple[float, float]]:
         """MAE and RMSE of every candidate."""

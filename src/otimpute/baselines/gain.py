@@ -66,7 +66,7 @@ class GAINImputer(DeepImputer):
     random_state : int, Generator, RandomState or None, default=None
         Same seed, same result; torch's own random state is left as it was.
     verbose : int, default=0
-        Show a progress bar (needs rich).
+        Show a progress bar (in terminals it needs rich).
     callbacks : list of functions, default=None
         Called after every step with a ``FitProgress``; a true return value stops the fit.
     missing_values, add_indicator, keep_empty_features, integers, constraints, max_categories
@@ -167,7 +167,6 @@ class GAINImputer(DeepImputer):
         return Gain(n_columns, self.width or n_columns, alphas)
 
     def _fit_rows(self, rows: Rows, holes: Holes, seed: int) -> Rows:
-        self._learned = np.asarray((holes | self._choose_hidden(rows, holes, seed)).any(axis=0))
         completed = super()._fit_rows(rows, holes, seed)
         self.alpha_ = float(self._weights["alphas"][0])
         return completed

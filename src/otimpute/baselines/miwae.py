@@ -65,7 +65,7 @@ class MIWAEImputer(DeepImputer):
     random_state : int, Generator, RandomState or None, default=None
         Same seed, same result; torch's own random state is left as it was.
     verbose : int, default=0
-        Show a progress bar (needs rich).
+        Show a progress bar (in terminals it needs rich).
     callbacks : list of functions, default=None
         Called after every step with a ``FitProgress``; a true return value stops the fit.
     missing_values, add_indicator, keep_empty_features, integers, constraints, max_categories
