@@ -358,3 +358,10 @@ def test_a_gpu_gives_what_the_cpu_gives(kind: type[Any]) -> None:
     X_incomplete, missing = punch(gaussian(200))
     tables = [make(kind, max_steps=20, device=device).fit_transform(X_incomplete)[missing] for device in ("cpu", "cuda")]
     np.testing.assert_allclose(*tables, atol=1e-3)
+
+
+def test_long_tables_are_passed_over_a_hundred_times():
+    assert [VAEACImputer()._n_steps(n_rows) for n_rows in (100, 1280, 6401)] == [2000, 2000, 10_100]
+    assert VAEACImputer(max_steps=7)._n_steps(10**6) == 7
+    with pytest.raises(TypeError, match='max_steps must .* got \'long\'; pass "auto"'):
+        make(VAEACImputer, max_steps="long").fit(punch(gaussian(60))[0])

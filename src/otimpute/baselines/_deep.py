@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 
     from ._networks import Learner
 
+_FEWEST_PASSES = 100  # over the rows, where the length of a training is automatic; the authors of VAEAC take as many
 _N_WINDOWS = 40
 _SHORTEST_WINDOW = 10
 _SHARE_HIDDEN = 0.1
@@ -51,7 +52,9 @@ class _Outcome:
 class DeepImputer(StandardisedImputer):
     """Base of the deep imputers. A subclass makes a network and has it fill rows."""
 
-    max_steps: int
+    _fewest_steps: ClassVar[int]
+
+    max_steps: int | str
     batch_size: int
     learning_rate: float
     validation_fraction: float | str
@@ -93,7 +96,8 @@ class DeepImputer(StandardisedImputer):
     def _check_parameters(self) -> None:
         torch_for(type(self).__name__)
         self._check_sizes()
-        check_count("max_steps", self.max_steps)
+        if self.max_steps != "auto":
+            check_count("max_steps", self.max_steps, advice='pass "auto" to derive it from the table')
         check_count("batch_size", self.batch_size)
         check_real("learning_rate", self.learning_rate, above=0)
         if self.validation_fraction != "auto":
@@ -122,7 +126,8 @@ class DeepImputer(StandardisedImputer):
         with torch_session(seed):
             network = self._make_network(holes.shape[1]).to(device)
             network.prepare(values, missing)
-            outcome = self._train(network, values, missing, _Score.of(rows, hidden, values, missing))
+            score = _Score.of(rows, hidden, values, missing)
+            outcome = self._train(network, values, missing, score)
         self._seed = seed
         self._network_ready = network
         self._weights = weights_of(network.to("cpu"), type(self).__name__)
@@ -130,7 +135,8 @@ class DeepImputer(StandardisedImputer):
         self.history_ = outcome.history
         self.converged_ = outcome.stop_reason == "validation"
         warn_of_stop(outcome.stop_reason, f"{outcome.n_steps} steps")
-        self._warn_if_useless(rows[hidden])
+        if score is not None:
+            self._warn_if_useless(score.truth)
         return self._complete(rows, holes, keys_by_place(len(rows), seed))
 
     def _choose_hidden(self, rows: Rows, holes: Holes, seed: int) -> NDArray[np.bool_]:
@@ -144,12 +150,18 @@ class DeepImputer(StandardisedImputer):
         with progress_bar(type(self).__name__.removesuffix("Imputer"), self.verbose) as bar:
             return _train(
                 network, values, missing, score, [*bar, *check_callbacks(self.callbacks)], deadline,
-                max_steps=self.max_steps, batch_size=self.batch_size, learning_rate=self.learning_rate, patience=self.patience,
+                max_steps=self._n_steps(len(values)), batch_size=self.batch_size,
+                learning_rate=self.learning_rate, patience=self.patience,
             )  # fmt: skip
+
+    def _n_steps(self, n_rows: int) -> int:
+        if self.max_steps == "auto":
+            return max(self._fewest_steps, _FEWEST_PASSES * -(-n_rows // self.batch_size))
+        return int(self.max_steps)
 
     def _warn_if_useless(self, truth: NDArray[np.float64]) -> None:
         """A network that learned nothing returns something like column means; that must not go unnoticed."""
-        scores = self.history_.get("validation_rmse")
+        scores = self.history_.get("validation_rmse")  # none when the first step was interrupted
         if scores and min(scores) > _NO_BETTER * (of_means := score_cells(truth, np.zeros_like(truth))[1]):
             warn_user(
                 f"{type(self).__name__} is hardly better than column means on values hidden from it (RMSE {min(scores):.3f}, "

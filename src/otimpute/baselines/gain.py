@@ -47,8 +47,9 @@ class GAINImputer(DeepImputer):
     width : int or None, default=None
         Units of a hidden layer; None takes the number of columns (a category with k labels counts as k − 1). Tables of two or
         three columns need more.
-    max_steps : int, default=10000
-        Most updates by Adam. The fit stops before when hidden values are no longer found better.
+    maxsteps : int or "auto", default="auto"
+        Most updates by Adam; automatically 10000, and more when that is fewer than 100 passes over the rows. The fit stops
+        before when hidden values are no longer found better.
     batch_size : int, default=128
         Rows per update; they are reshuffled after each pass.
     learning_rate : float, default=1e-3
@@ -102,6 +103,7 @@ class GAINImputer(DeepImputer):
     """
 
     _stored: ClassVar[Mapping[str, Kind]] = {"alpha_": IfThere(Real()), "_learned": IfThere(Array("varying", np.bool_))}
+    _fewest_steps = 10_000
 
     def __init__(
         self,
@@ -109,7 +111,7 @@ class GAINImputer(DeepImputer):
         alpha: float | str = "cv",
         alphas: tuple[float, ...] = (0.1, 0.5, 1.0, 2.0, 10.0, 100.0),
         width: int | None = None,
-        max_steps: int = 10_000,
+        max_steps: int | str = "auto",
         batch_size: int = 128,
         learning_rate: float = 1e-3,
         validation_fraction: float | str = "auto",

@@ -46,8 +46,9 @@ class MIWAEImputer(DeepImputer):
     target : {"values", "distribution"}, default="values"
         What to impute: the expected value, or a draw from the distribution given the rest of the row (a latent variable drawn
         by its importance weight, then the cells given it).
-    max_steps : int, default=4000
-        Most updates by Adam. The fit stops before when hidden values are no longer found better.
+    maxsteps : int or "auto", default="auto"
+        Most updates by Adam; automatically 4000, and more when that is fewer than 100 passes over the rows. The fit stops
+        before when hidden values are no longer found better.
     batch_size : int, default=64
         Rows per update; they are reshuffled after each pass.
     learning_rate : float, default=1e-3
@@ -98,6 +99,8 @@ class MIWAEImputer(DeepImputer):
     True
     """
 
+    _fewest_steps = 4000
+
     def __init__(
         self,
         *,
@@ -107,7 +110,7 @@ class MIWAEImputer(DeepImputer):
         n_samples: int = 20,
         n_imputation_samples: int = 1000,
         target: str = "values",
-        max_steps: int = 4000,
+        max_steps: int | str = "auto",
         batch_size: int = 64,
         learning_rate: float = 1e-3,
         validation_fraction: float | str = "auto",

@@ -28,8 +28,8 @@ class VAEACImputer(DeepImputer):
     ``pip install "otimpute[torch]"``.
 
     The networks are the authors' for tables: 10 residual layers of 256 leaky units each, 64 latent variables, a fifth of the
-    values hidden, unit variance of a cell, batches of 64, Adam at 3·10⁻⁴. Ours are the length of the training and the hidden
-    cells that say when to stop (the authors hold out rows).
+    values hidden, unit variance of a cell, batches of 64, Adam at 3·10⁻⁴, 100 passes over the rows. Ours are the more
+    steps of small tables, and the hidden cells that say when to stop (the authors hold out rows).
 
     Parameters
     ----------
@@ -46,8 +46,9 @@ class VAEACImputer(DeepImputer):
     target : {"values", "distribution"}, default="values"
         What to impute: that mean, or what the generator makes of one draw. As published, a draw is the most likely row given
         its latent variables, so that draws vary less than true values do.
-    max_steps : int, default=2000
-        Most updates by Adam. The fit stops before when hidden values are no longer found better.
+    maxsteps : int or "auto", default="auto"
+        Most updates by Adam; automatically 2000, and more when that is fewer than 100 passes over the rows. The fit stops
+        before when hidden values are no longer found better.
     batch_size : int, default=64
         Rows per update; they are reshuffled after each pass.
     learning_rate : float, default=3e-4
@@ -98,6 +99,8 @@ class VAEACImputer(DeepImputer):
     True
     """
 
+    _fewest_steps = 2000
+
     def __init__(
         self,
         *,
@@ -107,7 +110,7 @@ class VAEACImputer(DeepImputer):
         hidden_rate: float = 0.2,
         n_samples: int = 20,
         target: str = "values",
-        max_steps: int = 2000,
+        max_steps: int | str = "auto",
         batch_size: int = 64,
         learning_rate: float = 3e-4,
         validation_fraction: float | str = "auto",
