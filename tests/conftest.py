@@ -11,6 +11,8 @@ import pandas as pd
 import pytest
 from hypothesis import settings
 
+from kernels import HAS_GPU
+
 _SOURCE = Path(__file__).parents[1] / "src" / "otimpute"
 _CACHE = Path(__file__).parents[1] / ".cache" / "numba"
 
@@ -25,6 +27,10 @@ def _digest_of_sources() -> str:
 # numba notices a change of the file a function is in, not of the files it calls into. A cache folder per state of the
 # sources makes sure that tests never run machine code of an older callee.
 os.environ.setdefault("NUMBA_CACHE_DIR", str(_CACHE / _digest_of_sources()))
+
+# Without a GPU the kernel for one is run by Triton's interpreter, which has to be known before triton is imported.
+if not HAS_GPU:
+    os.environ.setdefault("TRITON_INTERPRET", "1")
 
 # The same examples in every run: a change is judged by what it changes. `make fuzz` looks for new ones.
 settings.register_profile("same", derandomize=True, deadline=None)

@@ -25,3 +25,7 @@ class DivergedError(RuntimeError):
 
 class StoredFileError(ValueError):
     """A model file or checkpoint is damaged, foreign, of a later version, or not what was asked for."""
+
+
+class GpuError(RuntimeError):
+    """The GPU is too small or failed; nothing was changed, and the message says what to do."""

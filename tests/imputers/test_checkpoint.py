@@ -24,6 +24,7 @@ from hypothesis import strategies as st
 
 import otimpute._interrupt as interrupt
 import otimpute.imputers._checkpoint as checkpoints
+import otimpute.imputers._cpu_steps as cpu_steps
 import otimpute.imputers._cycles as cycles
 import otimpute.imputers._descent as descent
 from otimpute import MetaSinkhornImputer, RoundRobinImputer, SinkhornImputer
@@ -299,7 +300,7 @@ def test_ctrl_c_waits_for_a_state_that_is_whole_and_keeps_it(
 
 def test_ctrl_c_in_the_middle_of_a_step_does_not_tear_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(interrupt, "_last", [-np.inf])
-    take = descent._Stepper.take
+    take = cpu_steps.CpuSteps.take
 
     def interrupted(self: Any, *arguments: Any) -> Any:
         found = take(self, *arguments)
@@ -308,13 +309,13 @@ def test_ctrl_c_in_the_middle_of_a_step_does_not_tear_it(tmp_path: Path, monkeyp
 
     handler = signal.signal(signal.SIGINT, signal.default_int_handler)
     try:
-        monkeypatch.setattr(descent._Stepper, "take", interrupted)
+        monkeypatch.setattr(cpu_steps.CpuSteps, "take", interrupted)
         imputer = make("sinkhorn", checkpoint=tmp_path / "fit.ckpt")
         with pytest.warns(FitStoppedWarning, match="stopped by Ctrl-C"):
             imputer.fit(X)
     finally:
         signal.signal(signal.SIGINT, handler)
-    monkeypatch.setattr(descent._Stepper, "take", take)
+    monkeypatch.setattr(cpu_steps.CpuSteps, "take", take)
     assert_same(outcome(imputer, imputer.fit_transform(X)), uninterrupted("sinkhorn")[0])
 
 

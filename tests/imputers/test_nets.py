@@ -9,7 +9,7 @@ import pytest
 
 from otimpute.gaussian import fit_gaussian
 from otimpute.imputers._batches import Geometry, Plan, column_gradient, draw_pair, make_gradients, make_workspace, pair_gradient
-from otimpute.imputers._descent import make_cells
+from otimpute.imputers._cpu_steps import make_cells
 from otimpute.imputers._net_models import (
     NetModels,
     gaussian_regressions,

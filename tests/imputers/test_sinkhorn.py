@@ -291,10 +291,11 @@ def test_the_constructor_takes_keywords_only_and_every_one_is_documented() -> No
 
 def test_an_interrupt_that_comes_before_a_block_was_counted_loses_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     import otimpute._interrupt as interrupt
+    import otimpute.imputers._cpu_steps as cpu_steps
     import otimpute.imputers._descent as descent
 
     _, _, X_incomplete = whitened(load_breast_cancer)
-    take = descent._Stepper.take
+    take = cpu_steps.CpuSteps.take
     calls = []
 
     def interrupted(self: Any, first: int, rates: np.ndarray, window_start: int) -> Any:
@@ -304,21 +305,21 @@ def test_an_interrupt_that_comes_before_a_block_was_counted_loses_nothing(monkey
             raise KeyboardInterrupt
         return found
 
-    monkeypatch.setattr(descent._Stepper, "take", interrupted)
+    monkeypatch.setattr(cpu_steps.CpuSteps, "take", interrupted)
     monkeypatch.setattr(descent, "_BLOCK_SECONDS", 1e9)  # blocks grow alike in both fits, however busy the machine is
     monkeypatch.setattr(interrupt, "_last", [-np.inf])
     imputer = SinkhornImputer(random_state=0, max_steps=100_000, initial="mean", tol=0)
     with pytest.warns(FitStoppedWarning, match="Ctrl-C"):
         imputed = imputer.fit_transform(X_incomplete)
     assert imputer.n_steps_ == calls[-1]
-    monkeypatch.setattr(descent._Stepper, "take", take)
+    monkeypatch.setattr(cpu_steps.CpuSteps, "take", take)
     stopped = SinkhornImputer(
         random_state=0, max_steps=100_000, initial="mean", tol=0, callbacks=lambda progress: progress.step >= calls[-1]
     )
     assert np.abs(imputed - stopped.fit_transform(X_incomplete)).max() < 0.1
     assert stopped.n_steps_ == imputer.n_steps_
     # A second Ctrl-C right after the first is for the program around the fit.
-    monkeypatch.setattr(descent._Stepper, "take", interrupted)
+    monkeypatch.setattr(cpu_steps.CpuSteps, "take", interrupted)
     calls.clear()
     with pytest.raises(KeyboardInterrupt):
         imputer.fit(X_incomplete)

@@ -7,7 +7,8 @@ import pytest
 
 from otimpute.imputers._batches import Geometry, Plan
 from otimpute.imputers._checkpoint import Checkpoint
-from otimpute.imputers._descent import Schedule, descend, make_cells
+from otimpute.imputers._cpu_steps import CpuSteps, make_cells
+from otimpute.imputers._descent import Schedule, descend
 from otimpute.imputers._pairs import draw_rows
 from otimpute.imputers._working_copy import padded_width
 from otimpute.transport import sinkhorn_divergence
@@ -58,18 +59,11 @@ def compiled(values, missing, A, epsilon, n_steps, m, n_pairs, rate, seed, *, ta
     if not np.array_equal(A, np.eye(d)):
         metric, precision = np.zeros((width, width), np.float32), np.zeros((width, width), np.float32)
         metric[:d, :d], precision[:d, :d] = A, A @ A
-    return descend(
-        make_cells(work, missing),
-        Geometry(metric, precision, 1 / epsilon, 1.0, d),
-        Plan(seed, *pools, 400, 60),
-        Schedule(n_steps, rate, 1.0, tail, 0.0, np.inf),
-        batch_size=m,
-        n_pairs=n_pairs,
-        n_jobs=n_jobs,
-        score=None,
-        callbacks=[],
-        checkpoint=Checkpoint(None, {}, seed),
-    )
+    geometry = Geometry(metric, precision, 1 / epsilon, 1.0, d)
+    steps = CpuSteps(make_cells(work, missing), geometry, Plan(seed, *pools, 400, 60), m, n_pairs, n_jobs)
+    schedule = Schedule(n_steps, rate, 1.0, tail, 0.0, np.inf)
+    (outcome,) = descend(steps, schedule, [None], [], Checkpoint(None, {}, seed))
+    return outcome
 
 
 @pytest.mark.parametrize("n_pairs", [1, 3])

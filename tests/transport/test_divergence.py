@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 from scipy.linalg import sqrtm
 
+from kernels import KERNELS
 from otimpute import sinkhorn_divergence
 from otimpute.exceptions import NotConvergedWarning
 from otimpute.transport.cost import half_squared_distances
@@ -33,7 +34,7 @@ def _close(actual, expected, relative: float = 0.0, absolute: float = 0.0) -> No
     np.testing.assert_allclose(actual, expected, rtol=relative, atol=absolute)
 
 
-@pytest.fixture(params=("reference", "cpu"))
+@pytest.fixture(params=KERNELS)
 def kernel(request):
     return request.param
 
@@ -250,7 +251,7 @@ def _any_clouds(draw):
     return x, y, a / a.sum(), b / b.sum(), draw(st.floats(0.1, 10.0))
 
 
-@pytest.mark.parametrize("kernel_name", ["reference", "cpu"])
+@pytest.mark.parametrize("kernel_name", KERNELS)
 @settings(max_examples=60, deadline=None, derandomize=True, database=None)
 @given(clouds=_any_clouds())
 def test_divergence_is_never_negative(kernel_name, clouds):
@@ -352,7 +353,7 @@ _X, _Y = [[0.0], [1.0], [2.0]], [[0.5], [1.5]]
         ({"tolerance": -1e-3}, ValueError, r"tolerance must be a finite number >= 0, got -0\.001"),
         ({"max_iterations": 0}, ValueError, "max_iterations must be a whole number >= 1, got 0"),
         ({"max_iterations": 2.5}, TypeError, r"max_iterations must be a whole number >= 1, got 2\.5"),
-        ({"kernel": "cuda"}, ValueError, "kernel must be one of 'auto', 'cpu', 'reference', got 'cuda'"),
+        ({"kernel": "gpu"}, ValueError, "kernel must be one of 'auto', 'cpu', 'cuda', 'reference', got 'gpu'"),
         ({"kernel": None}, ValueError, "kernel must be one of .* got None"),
     ],
 )

@@ -4,20 +4,21 @@ from __future__ import annotations
 
 import time
 from abc import abstractmethod
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any, ClassVar, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from .._checks import check_choice, check_count, check_flag, check_real
+from .._gpu import gpu_trouble
 from .._random import generator, seed_from
 from .._stored import Kind, Plain, Real, Record, Scalar, Whole
 from .._threads import single_blas_thread
 from .._warn import warn_user
 from ..estimator import BaseImputer, check_callbacks, hide_cells, warn_of_stop
-from ..exceptions import OtimputeWarning
+from ..exceptions import GpuError, OtimputeWarning
 from ..gaussian import GaussianModel
 from ..table import as_frame
 from ..transport import EPSILON_RULES, epsilon_from_rule
@@ -37,6 +38,9 @@ _WIDEST_SPREADS = 0.1, 10.0  # of columns that are not rescaled
 # Inner Sinkhorn iterations from warm-started potentials. More of them does not impute better (docs/studies/defaults.md).
 N_CROSS_ITERATIONS = 20
 N_SELF_ITERATIONS = 3
+_WORTH_A_GPU = 2e9  # pairs of rows compared: about 20 s of a CPU; a GPU's code takes as long to compile when it is first used
+
+Result = TypeVar("Result")
 
 
 @dataclass(frozen=True)
@@ -77,6 +81,7 @@ class TransportImputer(BaseImputer):
     validation_fraction: float | str
     max_seconds: float | None
     n_jobs: int | None
+    device: str
     random_state: Any
     verbose: int
     callbacks: Any
@@ -158,6 +163,21 @@ class TransportImputer(BaseImputer):
             return Checkpoint(None, {}, seed)
         layout = [self._empty.tolist(), self._groups.tolist(), list(getattr(self, "feature_names_in_", []))]
         return Checkpoint(path, identity_of(type(self).__name__, self.get_params(deep=False), values, missing, layout), seed)
+
+    def _on_device(self, on_cpu: Callable[[], Result], on_gpu: Callable[[], Result], n_compared: float) -> Result:
+        """Compute where ``device`` says; "auto" takes a GPU where there is one and the work is worth it, unless it fails."""
+        if self.device == "cuda" or (self.device == "auto" and n_compared >= _WORTH_A_GPU and gpu_trouble() is None):
+            try:
+                result = on_gpu()
+            except GpuError as error:
+                if self.device == "cuda":
+                    raise
+                warn_user(f'{error}. With device="auto" the CPU takes over', OtimputeWarning)
+            else:
+                self.device_ = "cuda"
+                return result
+        self.device_ = "cpu"
+        return on_cpu()
 
     def _note_outcome(self, outcome: Any, reached: str) -> None:
         """Keep what there is to say about a training; if it was stopped, say that it can be used all the same."""

@@ -22,7 +22,7 @@ from ..gaussian import GaussianModel
 from ._batches import make_geometry
 from ._checkpoint import Checkpoint
 from ._completer import Completer
-from ._descent import make_cells
+from ._cpu_steps import make_cells
 from ._initial_fill import fill_from_model
 from ._meta_steps import MetaSchedule, run_meta_steps
 from ._pair_threads import Batches, PairThreads

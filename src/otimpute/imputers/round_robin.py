@@ -22,8 +22,8 @@ from ..exceptions import OtimputeWarning
 from ._batches import make_geometry
 from ._checkpoint import Checkpoint
 from ._column_models import FittedModels, make_models
+from ._cpu_steps import make_cells
 from ._cycles import ColumnModels, ColumnOrder, CycleSchedule, run_cycles, settle_rows, warn_of_held_predictions
-from ._descent import make_cells
 from ._modules import check_model
 from ._pair_threads import Batches, PairThreads
 from ._trainees import Trainee, choose_trainees

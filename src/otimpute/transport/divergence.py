@@ -80,8 +80,9 @@ def sinkhorn_divergence(
         Stop when the marginals of the plan are this close (ℓ1) to ``a`` and ``b``.
     max_iterations : int
         Or after this many sweeps; then ``converged`` is False and a `NotConvergedWarning` says what to do.
-    kernel : {"auto", "cpu", "reference"}
-        Who computes; the reference is slow and exact.
+    kernel : {"auto", "cpu", "cuda", "reference"}
+        Who computes. "auto" is the CPU; "cuda" is for large clouds, on an NVIDIA GPU (``pip install "otimpute[gpu]"``); the
+        reference is slow and exact.
 
     Returns
     -------

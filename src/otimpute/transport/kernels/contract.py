@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -53,3 +53,13 @@ def annealed_epsilons(largest_cost: float, epsilon: float) -> list[float]:
 
 # Sweeps at each level before the last: enough to move the potentials there, not to converge them.
 N_ANNEALING_ITERATIONS = 5
+
+
+def precision(x_norms: Array, y_norms: Array, largest: float, tolerance: float) -> np.dtype[Any]:
+    """float32 where it is enough: it resolves marginals to 1e-6 and exponents of size E to E·1e-7.
+
+    When ε exceeds all costs the divergence is a small difference of potentials of size ε, which float32 would lose.
+    """
+    exponent = 2 * max(x_norms.max(initial=0.0), y_norms.max(initial=0.0))
+    enough = tolerance >= 1e-6 and exponent * 2.0**-23 < min(tolerance, 1e-4) and largest >= 1
+    return np.dtype(np.float32 if enough else np.float64)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -10,7 +10,7 @@ from scipy.special import softmax
 
 from ..cost import half_squared_distances
 from . import _loops
-from .contract import N_ANNEALING_ITERATIONS, Array, Potentials, annealed_epsilons
+from .contract import N_ANNEALING_ITERATIONS, Array, Potentials, annealed_epsilons, precision
 from .reference import log_of, softmin
 
 name = "cpu"
@@ -26,7 +26,7 @@ def cross(x: Array, y: Array, a: Array, b: Array, epsilon: float, tolerance: flo
     for batch in range(len(x)):
         i, j = a[batch] > _SMALLEST_WEIGHT, b[batch] > _SMALLEST_WEIGHT
         similarity, x_norms, y_norms, largest = _similarity(x[batch, i], y[batch, j], epsilon)
-        kind = _precision(x_norms, y_norms, largest, tolerance)
+        kind = precision(x_norms, y_norms, largest, tolerance)
         fixed = similarity.astype(kind), a[batch, i].astype(kind), b[batch, j].astype(kind)
         plan, F, H = np.empty_like(fixed[0]), np.empty(i.sum(), kind), np.empty(j.sum(), kind)
         buffers = (np.empty_like(F), *(np.empty_like(H) for _ in range(3)))
@@ -52,7 +52,7 @@ def itself(x: Array, a: Array, epsilon: float, tolerance: float, max_iterations:
     for batch in range(len(x)):
         i = a[batch] > _SMALLEST_WEIGHT
         similarity, norms, _, largest = _similarity(x[batch, i], x[batch, i], epsilon)
-        kind = _precision(norms, norms, largest, tolerance)
+        kind = precision(norms, norms, largest, tolerance)
         fixed = similarity.astype(kind), a[batch, i].astype(kind)
         plan = np.empty_like(fixed[0])
         F, *buffers = (np.empty(i.sum(), kind) for _ in range(4))
@@ -94,16 +94,6 @@ def _similarity(x: Array, y: Array, epsilon: float) -> _Similarity:
     products = x @ y.T
     largest = float(max(0.0, (x_norms[:, None] + y_norms[None, :] - products).max(initial=0.0)))
     return _Similarity(products, x_norms, y_norms, largest)
-
-
-def _precision(x_norms: Array, y_norms: Array, largest: float, tolerance: float) -> np.dtype[Any]:
-    """float32 where it is enough: it resolves marginals to 1e-6 and exponents of size E to E·1e-7.
-
-    When ε exceeds all costs the divergence is a small difference of potentials of size ε, which float32 would lose.
-    """
-    exponent = 2 * max(x_norms.max(initial=0.0), y_norms.max(initial=0.0))
-    enough = tolerance >= 1e-6 and exponent * 2.0**-23 < min(tolerance, 1e-4) and largest >= 1
-    return np.dtype(np.float32 if enough else np.float64)
 
 
 def _effort(level: float, tolerance: float, max_iterations: int) -> tuple[int, float]:

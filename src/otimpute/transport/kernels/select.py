@@ -8,11 +8,13 @@ from typing import cast
 from ..._checks import check_choice
 from .contract import Kernel
 
-_MODULES = {"auto": ".cpu", "cpu": ".cpu", "reference": ".reference"}
+_MODULES = {"auto": ".cpu", "cpu": ".cpu", "cuda": ".cuda", "reference": ".reference"}
 
 
 def select_kernel(name: str) -> Kernel:
-    """``"cpu"`` (compiled), ``"reference"`` (the slow definition), or ``"auto"``: the fastest that runs here.
+    """``"cpu"`` (compiled), ``"cuda"`` (a GPU), ``"reference"`` (the slow definition), or ``"auto"``.
+
+    ``"auto"`` is the CPU: a GPU is never taken unasked.
 
     >>> select_kernel("reference").name
     'reference'

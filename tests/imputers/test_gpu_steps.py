@@ -1,0 +1,182 @@
+"""Algorithm 1 on a GPU does what it does on the CPU. Without a GPU, Triton's interpreter runs the same code, slowly."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+import pytest
+
+import otimpute.imputers._transport_imputer as transport_imputer
+from otimpute import SinkhornImputer, _gpu
+from otimpute.exceptions import GpuError, OtimputeWarning
+from otimpute.imputers._batches import Plan, make_geometry
+from otimpute.imputers._cpu_steps import CpuSteps, make_cells
+from otimpute.imputers._gpu_steps import Fit, GpuSteps
+from otimpute.imputers._pairs import ALL_ROWS
+from otimpute.imputers._working_copy import padded_width
+
+torch = pytest.importorskip("torch")
+pytest.importorskip("triton")
+pytestmark = pytest.mark.filterwarnings("ignore::RuntimeWarning:triton")  # the interpreter's integers overflow, as they should
+
+A_FEW = 1e-5  # steps so short that a gradient that is zero but for rounding, whose sign is chance, moves nothing far
+
+
+def table(n: int, d: int, seed: int = 0, *, rate: float = 0.3) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Working copy, holes, and a metric."""
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(n, 2)) @ rng.normal(size=(2, d)) + 0.5 * rng.normal(size=(n, d))
+    free = rng.random(X.shape) < rate
+    work = np.zeros((n, padded_width(d)), np.float32)
+    work[:, :d], work[:, d] = X / X.std(axis=0), 1
+    return work, free, np.linalg.inv(np.linalg.cholesky(np.cov(work[:, :d].T) + np.eye(d) / 2))
+
+
+def both(
+    fits: list[tuple[np.ndarray, np.ndarray, Any]], plans: list[Plan], m: int, n_pairs: int, n_steps: int, rate: float = A_FEW
+) -> tuple[list[CpuSteps], GpuSteps, list[tuple[np.ndarray, np.ndarray]]]:
+    """All fits on the CPU, one after the other, and on the GPU, side by side; losses and errors of both."""
+    rates = np.full(n_steps, rate)
+    alone = [
+        CpuSteps(make_cells(work.copy(), free), geometry, plan, m, n_pairs, 1)
+        for (work, free, geometry), plan in zip(fits, plans, strict=True)
+    ]
+    of_cpu = [steps.take(0, rates, 0) for steps in alone]
+    on_gpu = GpuSteps([Fit(*fit, plan) for fit, plan in zip(fits, plans, strict=True)], n_steps, m, n_pairs)
+    of_gpu = on_gpu.take(0, rates, 0)
+    return alone, on_gpu, [(np.concatenate([found[k] for found in of_cpu], axis=1), of_gpu[k]) for k in range(2)]
+
+
+def assert_alike(alone: list[CpuSteps], on_gpu: GpuSteps, found: list[tuple[np.ndarray, np.ndarray]], n_steps: int) -> None:
+    for of_cpu, of_gpu in found:
+        np.testing.assert_allclose(of_gpu, of_cpu, rtol=2e-4, atol=2e-5)
+    for fit, steps in enumerate(alone):
+        np.testing.assert_allclose(on_gpu.on_host(on_gpu.read(fit)), steps.read(), atol=3e-4)
+        np.testing.assert_allclose(on_gpu.on_host(on_gpu._potentials[fit]), steps.cells.potentials, atol=2e-3)
+    for fit, mean in enumerate(on_gpu.window_means(0, n_steps)):
+        np.testing.assert_allclose(on_gpu.on_host(mean), alone[fit].window_means(0, n_steps)[0], atol=3e-4)
+
+
+@pytest.mark.parametrize(
+    ("n", "d", "m", "n_pairs", "metric"),
+    [(40, 5, 16, 1, True), (60, 3, 13, 3, False), (30, 70, 8, 1, True), (20, 1, 10, 2, False)],
+)
+def test_steps_are_those_of_the_cpu(n: int, d: int, m: int, n_pairs: int, metric: bool) -> None:
+    work, free, A = table(n, d)
+    geometry = make_geometry(A @ A.T if metric else np.zeros((0, 0)), 0.1 * d, 1.0, d, work.shape[1])
+    plan = Plan(2**64 - 5, ALL_ROWS, ALL_ROWS, 20, 3)
+    assert_alike(*both([(work, free, geometry)], [plan], m, n_pairs, 2), 2)
+
+
+def test_rows_of_one_sided_batches_come_from_their_pools() -> None:
+    work, free, _ = table(40, 4)
+    free[:25] = False
+    geometry = make_geometry(np.zeros((0, 0)), 0.4, 1.0, 4, work.shape[1])
+    assert_alike(*both([(work, free, geometry)], [Plan(3, np.arange(25), np.arange(25, 40), 20, 3)], 8, 1, 2), 2)
+
+
+def test_fits_side_by_side_do_not_touch_each_other() -> None:
+    fits = []
+    for seed, epsilon in ((0, 0.3), (1, 0.6)):
+        work, free, A = table(24, 4, seed)
+        fits.append((work, free, make_geometry(A @ A.T, epsilon, 1.0, 4, work.shape[1])))
+    assert_alike(*both(fits, [Plan(seed, ALL_ROWS, ALL_ROWS, 20, 3) for seed in (7, 8)], 8, 2, 2), 2)
+
+
+def test_a_start_that_scalings_cannot_follow_is_solved_in_the_log_domain() -> None:
+    work, free, _ = table(32, 3)
+    work[:16, :3] += 30  # far apart in units of √ε: exponents of thousands
+    geometry = make_geometry(np.zeros((0, 0)), 0.05, 1.0, 3, work.shape[1])
+    _, on_gpu, found = both([(work, free, geometry)], [Plan(1, ALL_ROWS, ALL_ROWS, 20, 3)], 16, 1, 1)
+    np.testing.assert_allclose(found[0][1], found[0][0], rtol=1e-3)
+    assert np.isfinite(on_gpu.on_host(on_gpu.read(0))).all()
+
+
+X = np.random.default_rng(0).normal(size=(40, 1)) * [1.0, 2.0, -1.0] + 0.3 * np.random.default_rng(1).normal(size=(40, 3))
+X_incomplete = np.where(np.random.default_rng(2).random(X.shape) < 0.2, np.nan, X)
+SHORT = {"random_state": 0, "max_steps": 6, "batch_size": 8}
+
+
+def test_a_fit_on_a_gpu_gives_the_values_of_one_on_the_cpu() -> None:
+    asked = {"validation_fraction": 0.1, "learning_rate": A_FEW, **SHORT}
+    fitted = {device: SinkhornImputer(device=device, **asked) for device in ("cpu", "cuda")}
+    cpu, gpu = (imputer.fit_transform(X_incomplete) for imputer in fitted.values())
+    np.testing.assert_allclose(gpu, cpu, atol=1e-3)
+    assert [imputer.device_ for imputer in fitted.values()] == ["cpu", "cuda"]
+    for name, values in fitted["cpu"].history_.items():
+        np.testing.assert_allclose(fitted["cuda"].history_[name], values, rtol=1e-2, atol=1e-3, err_msg=name)
+    np.testing.assert_array_equal(SinkhornImputer(device="cuda", **asked).fit_transform(X_incomplete), gpu)
+
+
+def test_a_fit_on_a_gpu_goes_on_from_its_checkpoint(tmp_path: Any) -> None:
+    longer = {**SHORT, "max_steps": 12, "device": "cuda"}
+    whole = SinkhornImputer(**longer).fit_transform(X_incomplete)
+    imputer = SinkhornImputer(checkpoint=tmp_path / "fit", callbacks=lambda progress: progress.step < 12, **longer)
+    imputer.fit(X_incomplete)
+    assert imputer.stop_reason_ == "callback"
+    np.testing.assert_array_equal(imputer.set_params(callbacks=None).fit_transform(X_incomplete), whole)
+
+
+@pytest.fixture
+def no_interpreter(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(_gpu, "interpreted", lambda: False)
+
+
+def test_without_a_gpu_cuda_is_an_error_that_says_what_to_do(no_interpreter: None, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
+    with pytest.raises(ValueError, match=r'device="cuda" needs an NVIDIA GPU, but torch .* finds none.*; pass "cpu"'):
+        SinkhornImputer(device="cuda").fit(X_incomplete)
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
+    monkeypatch.setattr(torch.cuda, "get_device_capability", lambda: (6, 1))
+    monkeypatch.setattr(torch.cuda, "get_device_name", lambda: "Old Card")
+    with pytest.raises(ValueError, match=r"Old Card has compute capability 6\.1, less than 8\.0"):
+        SinkhornImputer(device="cuda").fit(X_incomplete)
+    monkeypatch.setattr(_gpu, "find_spec", lambda name: None if name == "triton" else SimpleNamespace())
+    with pytest.raises(ValueError, match=r"'triton' is not installed \(pip install"):
+        SinkhornImputer(device="cuda").fit(X_incomplete)
+
+
+@pytest.mark.parametrize(
+    ("error", "message"),
+    [
+        (torch.OutOfMemoryError("CUDA out of memory. Tried to allocate 2 GiB"), "does not fit into the memory of the GPU"),
+        (RuntimeError("CUDA error: an illegal memory access was encountered"), "the GPU failed during a fit of 40 × 3 values"),
+    ],
+)
+def test_a_gpu_that_fails_is_an_error_or_a_stated_fall_back(
+    error: Exception, message: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(*_: Any) -> None:
+        raise error
+
+    monkeypatch.setattr(GpuSteps, "take", fail)
+    with pytest.raises(GpuError, match=message):
+        SinkhornImputer(device="cuda", **SHORT).fit(X_incomplete)
+    monkeypatch.setattr(transport_imputer, "_WORTH_A_GPU", 0)
+    imputer = SinkhornImputer(device="auto", **SHORT)
+    with pytest.warns(OtimputeWarning, match=f'{message}.*With device="auto" the CPU takes over'):
+        imputed = imputer.fit_transform(X_incomplete)
+    assert imputer.device_ == "cpu"
+    np.testing.assert_array_equal(imputed, SinkhornImputer(device="cpu", **SHORT).fit_transform(X_incomplete))
+
+
+def test_an_error_of_ours_is_not_blamed_on_the_gpu(monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(*_: Any) -> None:
+        raise RuntimeError("a callback's own trouble")
+
+    monkeypatch.setattr(GpuSteps, "take", fail)
+    with pytest.raises(RuntimeError, match="own trouble") as caught:
+        SinkhornImputer(device="cuda", **SHORT).fit(X_incomplete)
+    assert not isinstance(caught.value, GpuError)
+
+
+def test_short_fits_do_not_look_for_a_gpu(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(transport_imputer, "gpu_trouble", lambda: pytest.fail("looked"))
+    assert SinkhornImputer(**SHORT).fit(X_incomplete).device_ == "cpu"
+
+
+def test_weights_of_imputed_coordinates_are_for_the_cpu() -> None:
+    with pytest.raises(ValueError, match='imputed_weight < 1 is for the CPU only; pass device="cpu"'):
+        SinkhornImputer(device="cuda", imputed_weight=0.5, metric="euclidean").fit(X_incomplete)
