@@ -54,7 +54,7 @@ def assert_alike(alone: list[CpuSteps], on_gpu: GpuSteps, found: list[tuple[np.n
         np.testing.assert_allclose(of_gpu, of_cpu, rtol=2e-4, atol=2e-5)
     for fit, steps in enumerate(alone):
         np.testing.assert_allclose(on_gpu.on_host(on_gpu.read(fit)), steps.read(), atol=3e-4)
-        np.testing.assert_allclose(on_gpu.on_host(on_gpu._potentials[fit]), steps.cells.potentials, atol=2e-3)
+        np.testing.assert_allclose(np.log(2) * on_gpu.on_host(on_gpu._potentials[fit]), steps.cells.potentials, atol=2e-3)
     for fit, mean in enumerate(on_gpu.window_means(0, n_steps)):
         np.testing.assert_allclose(on_gpu.on_host(mean), alone[fit].window_means(0, n_steps)[0], atol=3e-4)
 

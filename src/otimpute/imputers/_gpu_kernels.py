@@ -89,15 +89,6 @@ def _products(  # type: ignore[no-untyped-def]
 
 
 @triton.jit
-def _half_squared_norms(mapped, rows, there, M: tl.constexpr, STRIDE: tl.constexpr, CHUNK: tl.constexpr):  # type: ignore[no-untyped-def]
-    norms = tl.zeros([M], tl.float32)
-    for column in range(0, STRIDE, CHUNK):
-        x = _load_chunk(mapped, rows, there, column, STRIDE, CHUNK)
-        norms += 0.5 * tl.sum(x * x, axis=1)
-    return norms
-
-
-@triton.jit
 def _store_projection(  # type: ignore[no-untyped-def]
     projected, mapped, plan, rows, weights, masses, there, STRIDE: tl.constexpr, CHUNK: tl.constexpr, PRECISION: tl.constexpr
 ):
@@ -110,16 +101,17 @@ def _store_projection(  # type: ignore[no-untyped-def]
 
 @triton.jit
 def compare_batches(  # type: ignore[no-untyped-def]
-    mapped, potentials, rows, projected, new_potentials, found, clock, step_ahead,
+    mapped, norms, potentials, rows, projected, new_potentials, found, clock, step_ahead,
     n_fits, n_pairs, n_rows, m,
     M: tl.constexpr, STRIDE: tl.constexpr, CHUNK: tl.constexpr, N_CROSS: tl.constexpr, N_SELF: tl.constexpr,
     PRECISION: tl.constexpr,
 ):  # fmt: skip
     """One of the three terms of a pair's divergence: where it carries each point, its potentials, its share of the loss.
 
-    ``mapped [fits, n, STRIDE]`` are the rows in the metric of the cost and units of √ε; ``potentials [fits, n, 2]``.
+    ``mapped [fits, n, STRIDE]`` are the rows in the metric of the cost, ε being log₂ e, ``norms [fits, n]`` half their squared
+    norms; ``potentials [fits, n, 2]``.
     Out: ``projected [fits, pairs, 2 terms, 2 sides, m, STRIDE]``, ``new_potentials [fits, pairs, 2 terms, 2 sides, m]`` and
-    ``found [steps, fits, pairs, 4]`` (three shares of the loss, over ε, and the marginal error).
+    ``found [steps, fits, pairs, 4]`` (three shares of the loss, in the same units, and the marginal error).
     """
     program = tl.program_id(0)
     term = _CROSS - program // (n_fits * n_pairs)  # cross terms take longest: they come first
@@ -130,6 +122,7 @@ def compare_batches(  # type: ignore[no-untyped-def]
     there = lane < m
     a = tl.where(there, 1.0 / m, 0.0)
     mapped += fit * n_rows * STRIDE
+    norms += fit * n_rows
     potentials += fit * n_rows * 2
     rows += pair_of_fit * 2 * m
     places = new_potentials + pair_of_fit * 4 * m + lane
@@ -138,8 +131,8 @@ def compare_batches(  # type: ignore[no-untyped-def]
     if term == _CROSS:
         x_rows = tl.load(rows + lane, mask=there, other=0)
         y_rows = tl.load(rows + m + lane, mask=there, other=0)
-        x_norms = _half_squared_norms(mapped, x_rows, there, M, STRIDE, CHUNK)
-        y_norms = _half_squared_norms(mapped, y_rows, there, M, STRIDE, CHUNK)
+        x_norms = tl.load(norms + x_rows, mask=there, other=0.0)
+        y_norms = tl.load(norms + y_rows, mask=there, other=0.0)
         warm = tl.load(potentials + 2 * x_rows.to(tl.int64) + 1, mask=there, other=-float("inf")) - x_norms
         G = _products(mapped, x_rows, y_rows, there, M, STRIDE, CHUNK, PRECISION)
         F, H, K, row_weights, column_weights, error, fine = balance(G, warm, a, a, N_CROSS)
@@ -165,18 +158,53 @@ def compare_batches(  # type: ignore[no-untyped-def]
         )
     else:
         x_rows = tl.load(rows + term * m + lane, mask=there, other=0)
-        norms = _half_squared_norms(mapped, x_rows, there, M, STRIDE, CHUNK)
-        warm = tl.load(potentials + 2 * x_rows.to(tl.int64), mask=there, other=-float("inf")) - norms
+        x_norms = tl.load(norms + x_rows, mask=there, other=0.0)
+        warm = tl.load(potentials + 2 * x_rows.to(tl.int64), mask=there, other=-float("inf")) - x_norms
         G = _products(mapped, x_rows, x_rows, there, M, STRIDE, CHUNK, PRECISION)
         F, K, weights, fine = balance_self(G, warm, a, N_SELF)
         if fine == 0:
             G = _products(mapped, x_rows, x_rows, there, M, STRIDE, CHUNK, PRECISION)
             F, K, weights = balance_self_logarithms(G, warm, a, N_SELF)
-        F += norms
+        F += x_norms
         tl.store(places + term * m, F, mask=there)
         tl.store(found + term, -tl.sum(tl.where(there, a * F, 0.0), axis=0))
         masses = tl.sum(K * weights[None, :], axis=1)
         _store_projection(projected + term * m * STRIDE, mapped, K, x_rows, weights, masses, there, STRIDE, CHUNK, PRECISION)
+
+
+@triton.jit
+def _map_rows(  # type: ignore[no-untyped-def]
+    values, mapped, norms, to_metric, fit, own_row, there, METRIC: tl.constexpr, STRIDE: tl.constexpr, CHUNK: tl.constexpr,
+    PRECISION: tl.constexpr,
+):  # fmt: skip
+    """Bring rows into the metric of the cost, and in units where ε is log₂ e."""
+    norm = tl.zeros([own_row.shape[0]], tl.float32)
+    inside = tl.arange(0, CHUNK)
+    for column in range(0, STRIDE, CHUNK):
+        if METRIC:
+            row = tl.zeros([own_row.shape[0], CHUNK], tl.float32)
+            for source in range(0, STRIDE, CHUNK):
+                matrix = to_metric + (fit * STRIDE + source + inside[:, None]) * STRIDE + column + inside[None, :]
+                row = tl.dot(
+                    _load_chunk(values, own_row, there, source, STRIDE, CHUNK), tl.load(matrix), row, input_precision=PRECISION
+                )
+        else:
+            row = _load_chunk(values, own_row, there, column, STRIDE, CHUNK) * tl.load(to_metric + fit)
+        norm += 0.5 * tl.sum(row * row, axis=1)
+        tl.store(mapped + own_row[:, None] * STRIDE + column + inside[None, :], row, mask=there[:, None])
+    tl.store(norms + own_row, norm, mask=there)
+
+
+@triton.jit
+def map_all(  # type: ignore[no-untyped-def]
+    values, mapped, norms, to_metric, n_rows,
+    METRIC: tl.constexpr, STRIDE: tl.constexpr, ENTRIES: tl.constexpr, CHUNK: tl.constexpr, PRECISION: tl.constexpr,
+):  # fmt: skip
+    """`_map_rows` for all rows of all fits."""
+    fit = tl.program_id(1).to(tl.int64)
+    row = tl.program_id(0) * ENTRIES + tl.arange(0, ENTRIES)
+    own_row = fit * n_rows + row
+    _map_rows(values, mapped, norms, to_metric, fit, own_row, row < n_rows, METRIC, STRIDE, CHUNK, PRECISION)
 
 
 @triton.jit
@@ -200,7 +228,7 @@ def _displacement(projected, order, rows, row, first, place, m, n_entries, colum
 
 @triton.jit
 def move_values(  # type: ignore[no-untyped-def]
-    values, mapped, squares, totals, free, last_steps, potentials,
+    values, mapped, norms, squares, totals, free, last_steps, potentials,
     projected, new_potentials, order, sorted_rows, to_metric, from_metric, rates, clock, step_ahead,
     n_pairs, n_rows, m,
     METRIC: tl.constexpr, STRIDE: tl.constexpr, ENTRIES: tl.constexpr, CHUNK: tl.constexpr, PRECISION: tl.constexpr,
@@ -248,18 +276,8 @@ def move_values(  # type: ignore[no-untyped-def]
         tl.store(totals + cells, tl.load(totals + cells, mask=moves, other=0.0) + value * elapsed, mask=moves)
         value -= tl.where(moves, rate * gradient / (tl.sqrt(square) + _RMSPROP_EPSILON), 0.0)
         tl.store(values + cells, value, mask=moves)
-        if not METRIC:
-            tl.store(mapped + cells, value * tl.load(to_metric + fit), mask=moves)
-    if METRIC:
-        tl.debug_barrier()  # what other threads of this program wrote is read next
-        for column in range(0, STRIDE, CHUNK):
-            row_mapped = tl.zeros([ENTRIES, CHUNK], tl.float32)
-            for source in range(0, STRIDE, CHUNK):
-                cells = own_row[:, None] * STRIDE + source + inside[None, :]
-                matrix = to_metric + (fit * STRIDE + source + inside[:, None]) * STRIDE + column + inside[None, :]
-                value = tl.load(values + cells, mask=first[:, None], other=0.0)
-                row_mapped = tl.dot(value, tl.load(matrix), row_mapped, input_precision=PRECISION)
-            tl.store(mapped + own_row[:, None] * STRIDE + column + inside[None, :], row_mapped, mask=first[:, None])
+    tl.debug_barrier()  # what other threads of this program wrote is read next
+    _map_rows(values, mapped, norms, to_metric, fit, own_row, first, METRIC, STRIDE, CHUNK, PRECISION)
     # Of a row drawn several times the last potentials count, as they would one entry after the other.
     ends = exists & (row != tl.load(sorted_rows + place + 1, mask=place + 1 < n_entries, other=-1))
     entry = tl.load(order + place, mask=ends, other=0)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
 
 FloatArray = NDArray[np.float64]
 
+_LN_2 = math.log(2)  # logarithms are to base 2 on the device
 _STEPS_PER_GRAPH = 10
 _WIDEST_CHUNK = 64  # columns that a thread block handles at a time
 _ENTRIES = 16  # rows that a thread block moves
@@ -55,10 +57,14 @@ class GpuSteps:
             values[:, : self._d] = torch.from_numpy(fit.values[:, : self._d])
             free[:, : self._d] = torch.from_numpy(fit.free)
         self._squares, self._totals, self._mapped = self._zeros(*shape), self._zeros(*shape), self._zeros(*shape)
-        self._last_steps = self._zeros(*shape[:2], kind=torch.int32) - 1
+        self._norms, self._last_steps = self._zeros(*shape[:2]), self._zeros(*shape[:2], kind=torch.int32) - 1
         self._potentials = self._zeros(*shape[:2], 2)
         self._to_metric, self._from_metric = self._metrics([fit.geometry for fit in fits])
-        self._epsilons = [1 / fit.geometry.inverse_epsilon for fit in fits]
+        self._of_rows = {
+            "METRIC": self._to_metric.ndim == 3, "STRIDE": self._stride, "ENTRIES": _ENTRIES, "CHUNK": self._chunk,
+            "PRECISION": _PRECISION, "num_warps": 2, "num_stages": 1,
+        }  # fmt: skip
+        self._units = [_LN_2 / fit.geometry.inverse_epsilon for fit in fits]  # of a loss on the device
         self._seeds = torch.tensor([_signed(fit.plan.seed) for fit in fits], device=device)
         self._pools, self._pool_sizes = self._make_pools([fit.plan for fit in fits])
         self._rates = self._zeros(n_steps)
@@ -88,7 +94,7 @@ class GpuSteps:
                 self._graph.replay()
             left -= now
         found = self._found[first : first + count].double().mean(dim=2).cpu().numpy()
-        return found[..., :3].sum(axis=2) * self._epsilons, found[..., 3]
+        return found[..., :3].sum(axis=2) * self._units, found[..., 3]
 
     def window_means(self, window_start: int, step: int) -> list[Tensor]:
         """Of each fit, the mean of every cell since the window began; another window begins."""
@@ -122,22 +128,19 @@ class GpuSteps:
         """What steps change, of the first fit, as the CPU has it."""
         free = self._free[0] > 0
         moments = self._torch.stack([self._squares[0][free], self._totals[0][free]], dim=1)
-        last_step = np.append(self.on_host(self._last_steps[0]), np.int32(-1))
-        values, potentials = self.read(0), self._potentials[0]
         return {
-            "values": self.on_host(values),
+            "values": self.on_host(self.read(0)),
             "moments": self.on_host(moments),
-            "potentials": self.on_host(potentials),
-            "last_step": last_step,
+            "potentials": self.on_host(self._potentials[0].double() * _LN_2),  # so exact that they come back bit for bit
+            "last_step": np.append(self.on_host(self._last_steps[0]), np.int32(-1)),
         }
 
     def restore(self, state: dict[str, Any]) -> None:
         """Return to a `state`."""
         free, moments = self._free[0] > 0, self.from_host(state["moments"])
         self._values[0][free], self._squares[0][free], self._totals[0][free] = self.from_host(state["values"]), *moments.T
-        self._potentials[0], self._last_steps[0] = (
-            self.from_host(array) for array in (state["potentials"], state["last_step"][:-1])
-        )
+        self._last_steps[0] = self.from_host(state["last_step"][:-1])
+        self._potentials[0] = self.from_host(state["potentials"]) / _LN_2
         self._map_all()
 
     def close(self) -> None:
@@ -157,18 +160,17 @@ class GpuSteps:
         n_blocks = -(-n_pairs * 2 * m // _ENTRIES)
         for ahead in range(count):
             kernels.compare_batches[(3 * n_fits * n_pairs,)](
-                self._mapped, self._potentials, self._rows[ahead], self._projected, self._new_potentials, self._found,
-                self._clock, ahead, n_fits, n_pairs, self.n_rows, m,
+                self._mapped, self._norms, self._potentials, self._rows[ahead], self._projected, self._new_potentials,
+                self._found, self._clock, ahead, n_fits, n_pairs, self.n_rows, m,
                 M=padded, STRIDE=self._stride, CHUNK=self._chunk, N_CROSS=self._iterations[0], N_SELF=self._iterations[1],
                 PRECISION=_PRECISION, num_warps=_warps(padded), num_stages=1,
             )  # fmt: skip
             kernels.move_values[(n_blocks, n_fits)](
-                self._values, self._mapped, self._squares, self._totals, self._free, self._last_steps, self._potentials,
-                self._projected, self._new_potentials, self._order[ahead], self._sorted_rows[ahead],
+                self._values, self._mapped, self._norms, self._squares, self._totals, self._free, self._last_steps,
+                self._potentials, self._projected, self._new_potentials, self._order[ahead], self._sorted_rows[ahead],
                 self._to_metric, self._from_metric, self._rates, self._clock, ahead,
                 n_pairs, self.n_rows, m,
-                METRIC=self._to_metric.ndim == 3, STRIDE=self._stride, ENTRIES=_ENTRIES, CHUNK=self._chunk,
-                PRECISION=_PRECISION, num_warps=2, num_stages=1,
+                **self._of_rows,
             )  # fmt: skip
         self._clock[0] += count
 
@@ -181,7 +183,7 @@ class GpuSteps:
     def _metrics(self, geometries: Sequence[Geometry]) -> tuple[Tensor, Tensor]:
         """What turns rows into ``mapped`` ones, and displacements of those into gradients: matrices, or numbers."""
         torch, d = self._torch, self._d
-        scales = np.sqrt([geometry.inverse_epsilon for geometry in geometries])
+        scales = np.sqrt([geometry.inverse_epsilon / _LN_2 for geometry in geometries])
         if geometries[0].metric.shape[0] == 0:
             return tuple(torch.tensor(s, dtype=torch.float32, device=self._device) for s in (scales, 1 / scales))
         to_metric = self._zeros(len(geometries), self._stride, self._stride)
@@ -203,14 +205,10 @@ class GpuSteps:
         return torch.from_numpy(padded).to(self._device), sizes.to(self._device)
 
     def _map_all(self) -> None:
-        """Bring all rows into the metric."""
-        for fit in range(self.n_fits):
-            if self._to_metric.ndim == 3:
-                for begin in range(0, self.n_rows, 2**20):
-                    some = slice(begin, begin + 2**20)
-                    self._mapped[fit, some] = self._values[fit, some] @ self._to_metric[fit]
-            else:
-                self._mapped[fit] = self._values[fit] * self._to_metric[fit]
+        """Bring all rows into the metric, as single ones are in each step."""
+        self._kernels.map_all[(-(-self.n_rows // _ENTRIES), self.n_fits)](
+            self._values, self._mapped, self._norms, self._to_metric, self.n_rows, **self._of_rows
+        )
 
     def _zeros(self, *shape: int, kind: Any = None) -> Tensor:
         zeros: Tensor = self._torch.zeros(shape, dtype=kind or self._torch.float32, device=self._device)
