@@ -1,8 +1,8 @@
 """Sinkhorn on a matrix that one thread block holds in registers. Triton; the maths is in README.md.
 
 Logarithms are to base 2, for which a GPU has instructions: clouds come in units where ε = log₂ e, and, with the names that
-`_loops` has, ``K_ij = 2^(G_ij + F_i + H_j)``. The matrix ``G`` of products is padded to a power of two: points beyond the clouds
-have no weight, and their potential F is −∞, so that they enter no maximum; what they come to is finite.
+`_loops` has, ``K_ij = 2^(G_ij + F_i + H_j)``. The matrix ``G`` of products is padded to a power of two: points beyond the
+clouds have no weight, and their potential F is −∞, so that they enter no maximum; what they come to is finite.
 
 Scalings are the fast way. After one iteration in the log domain float32 is nearly always wide enough for them; where it is not
 they say so, and the caller asks for all iterations in the log domain. Those start from ``G`` again, which would not fit into
