@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+import otimpute.imputers._gpu_tables as gpu_tables
 import otimpute.imputers._transport_imputer as transport_imputer
 from otimpute import SinkhornImputer, _gpu
 from otimpute.exceptions import GpuError, OtimputeWarning
@@ -54,7 +55,9 @@ def assert_alike(alone: list[CpuSteps], on_gpu: GpuSteps, found: list[tuple[np.n
         np.testing.assert_allclose(of_gpu, of_cpu, rtol=2e-4, atol=2e-5)
     for fit, steps in enumerate(alone):
         np.testing.assert_allclose(on_gpu.on_host(on_gpu.read(fit)), steps.read(), atol=3e-4)
-        np.testing.assert_allclose(np.log(2) * on_gpu.on_host(on_gpu._potentials[fit]), steps.cells.potentials, atol=2e-3)
+        np.testing.assert_allclose(
+            np.log(2) * on_gpu.on_host(on_gpu._tables.potentials[fit]), steps.cells.potentials, atol=2e-3
+        )
     for fit, mean in enumerate(on_gpu.window_means(0, n_steps)):
         np.testing.assert_allclose(on_gpu.on_host(mean), alone[fit].window_means(0, n_steps)[0], atol=3e-4)
 
@@ -68,6 +71,15 @@ def test_steps_are_those_of_the_cpu(n: int, d: int, m: int, n_pairs: int, metric
     geometry = make_geometry(A @ A.T if metric else np.zeros((0, 0)), 0.1 * d, 1.0, d, work.shape[1])
     plan = Plan(2**64 - 5, ALL_ROWS, ALL_ROWS, 20, 3)
     assert_alike(*both([(work, free, geometry)], [plan], m, n_pairs, 2), 2)
+
+
+def test_large_batches_are_streamed(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(gpu_tables, "_LARGEST_ON_CHIP", 8)
+    fits = []
+    for seed, epsilon in ((0, 0.3), (1, 0.6)):
+        work, free, A = table(24, 4, seed)
+        fits.append((work, free, make_geometry(A @ A.T, epsilon, 1.0, 4, work.shape[1])))
+    assert_alike(*both(fits, [Plan(seed, ALL_ROWS, ALL_ROWS, 20, 3) for seed in (7, 8)], 9, 2, 2), 2)
 
 
 def test_rows_of_one_sided_batches_come_from_their_pools() -> None:

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from .._interrupt import one_interrupt
 from .._torch import torch_for
 from ..estimator import Callback, FitProgress
-from ._batches import Plan, collect_rows, draw_pair, list_free_rows, pair_gradient
+from ._batches import Plan, collect_rows, draw_pair, list_free_rows
 from ._checkpoint import Checkpoint
 from ._completer import Completer
 from ._modules import check_parameters
@@ -183,11 +183,12 @@ class _Update:
     ):
         self.completer, self.guess, self.free, self.incomplete = completer, guess, free, incomplete
         self.batches, self.plan, self.optimizer = batches, plan, optimizer
-        self.workspaces, self.found = batches.room(batch_size, guess.shape[1])
+        self.batch_size = batch_size
+        _, self.found = batches.room(batch_size, guess.shape[1])
         self.listed = np.empty(len(guess), np.int64)
 
     def __call__(self, step: int, rate: float) -> None:
-        cells, geometry, found = self.batches.cells, self.batches.geometry, self.found
+        cells, found = self.batches.cells, self.found
         for pair in range(len(found.rows)):
             draw_pair(self.plan, len(self.guess), step, pair, found.rows)
         rows = self.listed[: list_free_rows(cells, found.rows, self.incomplete, step, self.listed)]
@@ -198,9 +199,7 @@ class _Update:
         filled = cells.values[rows]
         filled[:, : holes.shape[1]][holes] = self.completer.predictions(completed)[holes]
         cells.values[rows] = filled
-        self.batches.threads.each_pair(
-            lambda thread, pair: pair_gradient(cells, geometry, self.plan, self.workspaces[thread], pair, found)
-        )
+        self.batches.pair_gradients(self.plan, self.batch_size)
         gradient = np.empty((len(rows), holes.shape[1]), np.float32)
         collect_rows(cells, found, self.incomplete, gradient)
         gradient[~holes] = 0

@@ -168,7 +168,7 @@ class NetTrainer:
         """Update one model ``count`` times, with the batches of the steps from ``first`` on."""
         cells, geometry, target = self.batches.cells, self.batches.geometry, trainee.target
         workspaces, found = self.batches.room(trainee.batch_size, 1)
-        if len(workspaces) == 1:
+        if self.batches.in_compiled_code:
             run_updates(
                 cells, geometry, trainee.plan, workspaces[0], found, target, self.nets, first, count,
                 self.listed, self.buffer, self.gradient, rate, l2,

@@ -72,6 +72,17 @@ class Batches:
             self._size = batch_size, n_columns
         return self._room
 
+    @property
+    def in_compiled_code(self) -> bool:
+        """Whether pairs are compared by compiled code on one thread, which may then as well do all else."""
+        return self.threads.n_threads == 1
+
+    def pair_gradients(self, plan: Plan, batch_size: int) -> None:
+        """Gradients, in all columns, of the pairs drawn last."""
+        workspaces, found = self.room(batch_size, self.cells.values.shape[1])
+        cells, geometry = self.cells, self.geometry
+        self.threads.each_pair(lambda thread, pair: pair_gradient(cells, geometry, plan, workspaces[thread], pair, found))
+
     def column_gradients(self, trainee: Trainee) -> None:
         """Gradients, in the trainee's column, of the pairs drawn last."""
         workspaces, found = self.room(trainee.batch_size, 1)

@@ -12,9 +12,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .._checks import check_choice, check_count, check_flag, check_real
-from .._gpu import gpu_trouble
+from .._gpu import gpu_trouble, tensors_on
 from .._random import generator, seed_from
-from .._stored import Kind, Plain, Real, Record, Scalar, Whole
+from .._stored import IfThere, Kind, Plain, Real, Record, Scalar, Whole
 from .._threads import single_blas_thread
 from .._warn import warn_user
 from ..estimator import BaseImputer, check_callbacks, hide_cells, warn_of_stop
@@ -22,10 +22,13 @@ from ..exceptions import GpuError, OtimputeWarning
 from ..gaussian import GaussianModel
 from ..table import as_frame
 from ..transport import EPSILON_RULES, epsilon_from_rule
-from ._batches import Plan
+from ._batches import Plan, make_geometry
 from ._checkpoint import Checkpoint, checkpoint_path, identity_of
+from ._cpu_steps import make_cells
+from ._gpu_batches import GpuBatches
 from ._initial_fill import fill_from_model
 from ._metric import MOST_COLUMNS, fit_model, metric_of
+from ._pair_threads import Batches, PairThreads
 from ._pairs import ALL_ROWS, one_sided_pools
 from ._working_copy import CHUNK, WorkingColumns
 
@@ -95,6 +98,7 @@ class TransportImputer(BaseImputer):
         "epsilon_": Real(above=0),
         "metric_": Scalar(str),
         "batch_size_": Whole(),
+        "device_": IfThere(Scalar(str)),
         "stop_reason_": Scalar(str),
         "converged_": Scalar(bool),
         "history_": Plain(),
@@ -137,6 +141,8 @@ class TransportImputer(BaseImputer):
             check_real("max_seconds", self.max_seconds, above=0, advice="pass None for no limit")
         if self.n_jobs is not None and self.n_jobs != -1:
             check_count("n_jobs", self.n_jobs, advice="pass None for one thread, -1 for all cores")
+        if check_choice("device", self.device, ["auto", "cpu", "cuda"]) == "cuda":
+            tensors_on('device="cuda"')
         check_callbacks(self.callbacks)
         if checkpoint_path(self.checkpoint) is not None and self.warm_start:
             raise ValueError(
@@ -164,9 +170,13 @@ class TransportImputer(BaseImputer):
         layout = [self._empty.tolist(), self._groups.tolist(), list(getattr(self, "feature_names_in_", []))]
         return Checkpoint(path, identity_of(type(self).__name__, self.get_params(deep=False), values, missing, layout), seed)
 
+    def _wants_gpu(self, n_compared: float) -> bool:
+        """Whether to compute on a GPU, given how many pairs of rows will be compared; "auto" leaves short work to the CPU."""
+        return self.device == "cuda" or (self.device == "auto" and n_compared >= _WORTH_A_GPU and gpu_trouble() is None)
+
     def _on_device(self, on_cpu: Callable[[], Result], on_gpu: Callable[[], Result], n_compared: float) -> Result:
-        """Compute where ``device`` says; "auto" takes a GPU where there is one and the work is worth it, unless it fails."""
-        if self.device == "cuda" or (self.device == "auto" and n_compared >= _WORTH_A_GPU and gpu_trouble() is None):
+        """Compute where ``device`` says; what "auto" took to a GPU that fails is begun again on the CPU."""
+        if self._wants_gpu(n_compared):
             try:
                 result = on_gpu()
             except GpuError as error:
@@ -178,6 +188,18 @@ class TransportImputer(BaseImputer):
                 return result
         self.device_ = "cpu"
         return on_cpu()
+
+    def _make_batches(
+        self, work: NDArray[np.float32], free: NDArray[np.bool_], threads: PairThreads, n_updates: int
+    ) -> Batches:
+        """The table under training, whose batches are compared where ``device`` says."""
+        cells = make_cells(work, free)
+        geometry = make_geometry(self._metric, self.epsilon_, 1.0, len(self._columns), work.shape[1])
+        if self._wants_gpu(float(n_updates) * self.n_pairs * self.batch_size_**2):
+            self.device_ = "cuda"
+            return GpuBatches(cells, geometry, threads, may_fall_back=self.device == "auto")
+        self.device_ = "cpu"
+        return Batches(cells, geometry, threads)
 
     def _note_outcome(self, outcome: Any, reached: str) -> None:
         """Keep what there is to say about a training; if it was stopped, say that it can be used all the same."""

@@ -9,10 +9,10 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from .._checks import check_choice, check_count, check_real
-from .._gpu import gpu_failures, tensors_on
+from .._checks import check_count, check_real
+from .._gpu import gpu_failures
 from .._random import generator
-from .._stored import IfThere, Kind, Maybe, Record, Scalar, Whole
+from .._stored import Kind, Maybe, Record, Whole
 from .._threads import n_threads
 from ..estimator import check_callbacks, progress_bar, score_cells
 from ..exceptions import StoredFileError
@@ -167,7 +167,6 @@ class SinkhornImputer(TransportImputer):
     }
     _stored: ClassVar[Mapping[str, Kind]] = {
         "n_steps_": Whole(),
-        "device_": IfThere(Scalar(str)),
         "_reference": Maybe(Record((Reference,))),
     }
 
@@ -251,7 +250,6 @@ class SinkhornImputer(TransportImputer):
         if self.max_steps != "auto":
             check_count("max_steps", self.max_steps, advice='pass "auto" to derive it from the table')
         check_count("reference_size", self.reference_size)
-        check_choice("device", self.device, ["auto", "cpu", "cuda"])
         check_real("tail_average", self.tail_average, at_least=0, below=1)
         check_real("imputed_weight", self.imputed_weight, above=0, at_most=1)
         if self.metric == "covariance" and self.imputed_weight < 1:
@@ -259,10 +257,8 @@ class SinkhornImputer(TransportImputer):
                 "imputed_weight < 1 weighs single columns, which the covariance metric mixes; "
                 'pass metric="euclidean" or imputed_weight=1'
             )
-        if self.device == "cuda":
-            if self.imputed_weight < 1:
-                raise ValueError('imputed_weight < 1 is for the CPU only; pass device="cpu" or imputed_weight=1')
-            tensors_on('device="cuda"')
+        if self.device == "cuda" and self.imputed_weight < 1:
+            raise ValueError('imputed_weight < 1 is for the CPU only; pass device="cpu" or imputed_weight=1')
 
     def _train(
         self, values: NDArray[np.floating], missing: NDArray[np.bool_], deadline: float, checkpoint: Checkpoint
@@ -285,6 +281,7 @@ class SinkhornImputer(TransportImputer):
         d = len(self._columns)
         plan = self._choose_plan(free, checkpoint.seed)
         if not free.any():
+            self.device_ = "cpu"
             return Outcome(np.empty(0), 0, "nothing missing", True, empty_history(bool(hidden.any())))
         is_hidden = hidden[free]
         schedule = self._schedule(len(work), deadline)
