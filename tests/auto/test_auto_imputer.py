@@ -17,7 +17,8 @@ import otimpute
 import otimpute.auto._trial as trial
 import otimpute.auto.auto_imputer as auto_imputer
 from every_imputer import few_experts, grouped_table
-from otimpute import AutoImputer, RoundRobinImputer
+from otimpute import AutoImputer, RoundRobinImputer, SinkhornImputer
+from otimpute.auto._experts import read_experts
 from otimpute.baselines import ExtraTreesImputer, GaussianMixtureImputer, KNNImputer, MeanImputer
 from otimpute.exceptions import DivergedError, FitStoppedWarning, OtimputeWarning
 
@@ -481,3 +482,10 @@ def test_nine_of_ten_true_values_are_within_the_error_bars(name):
         filled = imputer.fit_transform(np.where(holes, np.nan, complete))
         inside.append((np.abs(filled - complete) <= 1.645 * imputer.imputation_std_)[holes])
     assert 0.85 < np.concatenate(inside).mean() < 0.95
+
+
+def test_named_experts_compute_where_they_are_told():
+    experts = read_experts(["transport", SinkhornImputer()], "cpu")
+    assert [experts[name].device for name in ("transport", "SinkhornImputer")] == ["cpu", "auto"]
+    with pytest.raises(ValueError, match="device must be one of"):
+        AutoImputer(device="gpu").fit(np.eye(3))

@@ -82,8 +82,8 @@ class Asked(Kind):
 _FAILURES = (DivergedError, ArithmeticError, np.linalg.LinAlgError)
 
 
-def read_experts(experts: Any) -> dict[str, BaseImputer]:
-    """The imputers meant by ``experts``, by name; the mean is always among them.
+def read_experts(experts: Any, device: str = "auto") -> dict[str, BaseImputer]:
+    """The imputers meant by ``experts``, by name; the mean is always among them. Those named compute on the ``device``.
 
     >>> list(read_experts(["gaussian", KNNImputer(n_neighbors=3)]))
     ['mean', 'gaussian', 'KNNImputer']
@@ -94,7 +94,8 @@ def read_experts(experts: Any) -> dict[str, BaseImputer]:
     found: dict[str, BaseImputer] = {MEAN: MeanImputer()}
     for each in wanted:
         if isinstance(each, str):
-            found[each] = EXPERTS[check_choice("a name in experts", each, EXPERTS)]()
+            expert = EXPERTS[check_choice("a name in experts", each, EXPERTS)]()
+            found[each] = expert.set_params(device=device) if hasattr(expert, "device") else expert
         elif isinstance(each, CLASSES):
             name = type(each).__name__
             while name in found:

@@ -63,6 +63,8 @@ class AutoImputer(BaseImputer):
         Fewer trials are made, and experts for which there is no time are left out; cheap ones are asked first.
     n_jobs : int or None, default=None
         Experts fitted at the same time; -1 uses all cores. The result does not depend on it.
+    device : {"auto", "cpu", "cuda"}, default="auto"
+        Where experts that are asked by name compute, if they can choose (``transport``); as in `SinkhornImputer`.
     random_state : int, Generator, RandomState or None, default=None
         Same seed, same result.
     verbose : int, default=0
@@ -133,6 +135,7 @@ class AutoImputer(BaseImputer):
         n_splits: int | None = None,
         max_seconds: float | None = None,
         n_jobs: int | None = None,
+        device: str = "auto",
         random_state: Any = None,
         verbose: int = 0,
         missing_values: float = np.nan,
@@ -147,6 +150,7 @@ class AutoImputer(BaseImputer):
         self.n_splits = n_splits
         self.max_seconds = max_seconds
         self.n_jobs = n_jobs
+        self.device = device
         self.random_state = random_state
         self.verbose = verbose
         self.missing_values = missing_values
@@ -173,7 +177,7 @@ class AutoImputer(BaseImputer):
         return (completed, self._error_bars_of(table, spread)) if return_std else completed
 
     def _check_parameters(self) -> None:
-        read_experts(self.experts)
+        read_experts(self.experts, check_choice("device", self.device, ["auto", "cpu", "cuda"]))
         check_choice("target", self.target, ["values", "distribution"])
         if self.n_splits is not None:
             check_count("n_splits", self.n_splits, advice="pass None to derive it from the table")
@@ -192,7 +196,7 @@ class AutoImputer(BaseImputer):
             self._compile()
         seed, begun, threads = seed_from(self.random_state), time.perf_counter(), n_threads(self.n_jobs)
         limit = np.inf if self.max_seconds is None else float(self.max_seconds)
-        experts = read_experts(self.experts)
+        experts = read_experts(self.experts, self.device)
         if self.target == "distribution":
             experts.setdefault(MIXTURE, GaussianMixtureImputer())  # draws are made with it
         columns = Columns.of(values, missing, self._groups, self._scaled)
