@@ -1,4 +1,4 @@
-"""The peer: the paper's Algorithm 1 as published, written by us on geomloss (float64 torch, one thread)."""
+"""The peer: the paper's Algorithm 1 as published, written by us on geomloss (torch, float64, one thread; or on a GPU)."""
 
 from __future__ import annotations
 
@@ -9,16 +9,23 @@ import torch
 from geomloss import SamplesLoss
 
 
-def impute(X: np.ndarray, n_steps: int, seed: int, batch_size: int | None = None) -> tuple[np.ndarray, float]:
+def impute(
+    X: np.ndarray,
+    n_steps: int,
+    seed: int,
+    batch_size: int | None = None,
+    device: str = "cpu",
+    kind: torch.dtype = torch.float64,
+) -> tuple[np.ndarray, float]:
     """Impute a whitened table; returns it and the seconds per gradient step."""
     torch.set_num_threads(1)
     generator = torch.Generator().manual_seed(seed)
-    table = torch.tensor(X, dtype=torch.float64)
+    table = torch.tensor(X, dtype=kind, device=device)
     missing = torch.isnan(table)
     means = torch.nanmean(table, 0)
     n, _ = table.shape
     m = batch_size or (128 if n > 256 else 2 ** int(np.log2(n // 2)))
-    noise = torch.randn(table.shape, generator=generator, dtype=torch.float64)
+    noise = torch.randn(table.shape, generator=generator, dtype=torch.float64).to(table)
     values = (means + 0.1 * noise)[missing].requires_grad_()
     # geomloss's blur is the square root of ε; the authors pass .05 · median(½‖x − y‖²) for it.
     divergence = SamplesLoss("sinkhorn", p=2, blur=authors_blur(table, means), scaling=0.9, backend="tensorized")
@@ -32,10 +39,12 @@ def impute(X: np.ndarray, n_steps: int, seed: int, batch_size: int | None = None
         optimizer.zero_grad()
         loss.backward()
         optimizer.step()
+    if device == "cuda":
+        torch.cuda.synchronize()
     seconds = (time.perf_counter() - begun) / n_steps
     filled = table.clone()
     filled[missing] = values.detach()
-    return filled.numpy(), seconds
+    return filled.cpu().numpy(), seconds
 
 
 def authors_blur(table: torch.Tensor, means: torch.Tensor) -> float:
