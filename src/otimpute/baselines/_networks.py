@@ -166,6 +166,7 @@ class Vaeac(Learner):
     def __init__(self, n_columns: int, n_latent: int, width: int, depth: int, hidden_rate: float, n_samples: int):
         super().__init__()
         self.n_latent, self.hidden_rate, self.n_samples = n_latent, hidden_rate, n_samples
+        self._scored_draws: Tensor | None = None
         self.proposal_first = torch.nn.Linear(3 * n_columns, width)
         self.proposal_blocks = torch.nn.ModuleList(_Block(width, width) for _ in range(depth))
         self.proposal_last = torch.nn.Linear(width, 2 * n_latent)
@@ -215,8 +216,9 @@ class Vaeac(Learner):
         return made
 
     def guess(self, values: Tensor, missing: Tensor) -> Tensor:
-        n_samples = min(self.n_samples, _MOST_SCORED_DRAWS)
-        return self.expect(values, missing, torch.randn(n_samples, 1, self.n_latent).to(values))[None]
+        if self._scored_draws is None:  # always the same ones, or the best score would be that of the luckiest draws
+            self._scored_draws = torch.randn(min(self.n_samples, _MOST_SCORED_DRAWS), 1, self.n_latent)
+        return self.expect(values, missing, self._scored_draws.to(values))[None]
 
     def expect(self, values: Tensor, missing: Tensor, noise: Tensor) -> Tensor:
         """Means over latent variables made of ``noise [K, 1 or n, latent]``."""
