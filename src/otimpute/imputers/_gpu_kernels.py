@@ -7,19 +7,19 @@ threads that read neighbouring numbers are faster than ones that follow an index
 
 from __future__ import annotations
 
+import math
+
 import triton
 import triton.language as tl
 
 from ..transport.kernels._on_chip import balance, balance_logarithms, balance_self, balance_self_logarithms
+from ._pairs import FEWEST_BITS, GOLDEN, MIX_1, MIX_2, ROUNDS
+from ._steps import RMSPROP_DECAY, RMSPROP_EPSILON
 
-_GOLDEN = tl.constexpr(0x9E3779B97F4A7C15)
-_MIX_1 = tl.constexpr(0xBF58476D1CE4E5B9)
-_MIX_2 = tl.constexpr(0x94D049BB133111EB)
-_ROUNDS = tl.constexpr(8)
-_FEWEST_BITS = tl.constexpr(8)
-_RMSPROP_DECAY = tl.constexpr(0.99)
-_LOG2_RMSPROP_DECAY = tl.constexpr(-0.014499569695115089)
-_RMSPROP_EPSILON = tl.constexpr(1e-8)
+_GOLDEN, _MIX_1, _MIX_2 = (tl.constexpr(int(number)) for number in (GOLDEN, MIX_1, MIX_2))
+_ROUNDS, _FEWEST_BITS = tl.constexpr(ROUNDS), tl.constexpr(FEWEST_BITS)
+_RMSPROP_DECAY, _RMSPROP_EPSILON = tl.constexpr(RMSPROP_DECAY), tl.constexpr(RMSPROP_EPSILON)
+_LOG2_RMSPROP_DECAY = tl.constexpr(math.log2(RMSPROP_DECAY))
 _CROSS = tl.constexpr(2)  # after the first batch with itself and the second with itself
 
 
@@ -65,7 +65,7 @@ def draw_rows(clock, seeds, pools, pool_sizes, rows, n_fits, n_pairs, n_rows, m,
         outside = (position >= size.to(tl.uint64)) & (lane < m)
     drawn = position.to(tl.int32)
     if POOLS:
-        drawn = tl.load(pools + (2 * fit + side) * n_rows + drawn, mask=lane < m, other=0)
+        drawn = tl.load(pools + (2 * fit + side).to(tl.int64) * n_rows + drawn, mask=lane < m, other=0)
     tl.store(rows + program.to(tl.int64) * m + lane, drawn, mask=lane < m)
 
 
@@ -99,7 +99,8 @@ def _store_projection(  # type: ignore[no-untyped-def]
         tl.store(projected + column + tl.arange(0, CHUNK)[None, :], means, mask=there[:, None])
 
 
-@triton.jit
+# Compiled once for all steps of a block, which differ in this number and in where their rows begin.
+@triton.jit(do_not_specialize=["step_ahead"], do_not_specialize_on_alignment=["rows"])
 def compare_batches(  # type: ignore[no-untyped-def]
     mapped, norms, potentials, rows, projected, new_potentials, found, clock, step_ahead,
     n_fits, n_pairs, n_rows, m,
@@ -226,7 +227,7 @@ def _displacement(projected, order, rows, row, first, place, m, n_entries, colum
     return total
 
 
-@triton.jit
+@triton.jit(do_not_specialize=["step_ahead"], do_not_specialize_on_alignment=["order", "sorted_rows"])
 def move_values(  # type: ignore[no-untyped-def]
     values, mapped, norms, squares, totals, free, last_steps, potentials,
     projected, new_potentials, order, sorted_rows, to_metric, from_metric, rates, clock, step_ahead,

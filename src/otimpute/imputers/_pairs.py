@@ -11,12 +11,12 @@ from numpy.typing import NDArray
 
 from .._compile import compiled
 
-_GOLDEN = np.uint64(0x9E3779B97F4A7C15)
-_MIX_1 = np.uint64(0xBF58476D1CE4E5B9)
-_MIX_2 = np.uint64(0x94D049BB133111EB)
-_ROUNDS = 8
+GOLDEN = np.uint64(0x9E3779B97F4A7C15)
+MIX_1 = np.uint64(0xBF58476D1CE4E5B9)
+MIX_2 = np.uint64(0x94D049BB133111EB)
+ROUNDS = 8
 # A Feistel network on a handful of values is a poor shuffle; on 256 it is even enough to test as uniform.
-_FEWEST_BITS = 8
+FEWEST_BITS = 8
 
 
 ALL_ROWS = np.empty(0, np.int64)  # as a pool to draw from
@@ -38,34 +38,34 @@ def one_sided_pools(missing: NDArray[np.bool_]) -> tuple[NDArray[np.int64], NDAr
 @compiled
 def _mix(value):  # type: ignore[no-untyped-def]
     """Scramble 64 bits (the finaliser of splitmix64)."""
-    value = (value ^ (value >> np.uint64(30))) * _MIX_1
-    value = (value ^ (value >> np.uint64(27))) * _MIX_2
+    value = (value ^ (value >> np.uint64(30))) * MIX_1
+    value = (value ^ (value >> np.uint64(27))) * MIX_2
     return value ^ (value >> np.uint64(31))
 
 
 @compiled
 def draw_rows(seed, step, pair, side, n_rows, out):  # type: ignore[no-untyped-def]
     """Fill ``out`` with distinct row numbers below ``n_rows``."""
-    n_bits = _FEWEST_BITS
+    n_bits = FEWEST_BITS
     while (1 << n_bits) < n_rows:
         n_bits += 1
     low_bits = np.uint64((n_bits + 1) // 2)
     low_mask = (np.uint64(1) << low_bits) - np.uint64(1)
     high_mask = (np.uint64(1) << np.uint64(n_bits // 2)) - np.uint64(1)
-    key = _mix(np.uint64(seed) + _GOLDEN)
-    key = _mix(key + np.uint64(step) * _GOLDEN)
-    key = _mix(key + np.uint64(2 * pair + side + 1) * _GOLDEN)
+    key = _mix(np.uint64(seed) + GOLDEN)
+    key = _mix(key + np.uint64(step) * GOLDEN)
+    key = _mix(key + np.uint64(2 * pair + side + 1) * GOLDEN)
     for i in range(out.shape[0]):
         position = np.uint64(i)
         while True:
             low = position & low_mask
             high = position >> low_bits
             round_key = key
-            for _ in range(_ROUNDS // 2):
-                low ^= (((high + round_key) * _MIX_1) >> np.uint64(32)) & low_mask
-                round_key = round_key * _MIX_2 + _GOLDEN
-                high ^= (((low + round_key) * _MIX_1) >> np.uint64(32)) & high_mask
-                round_key = round_key * _MIX_2 + _GOLDEN
+            for _ in range(ROUNDS // 2):
+                low ^= (((high + round_key) * MIX_1) >> np.uint64(32)) & low_mask
+                round_key = round_key * MIX_2 + GOLDEN
+                high ^= (((low + round_key) * MIX_1) >> np.uint64(32)) & high_mask
+                round_key = round_key * MIX_2 + GOLDEN
             position = (high << low_bits) | low
             if position < np.uint64(n_rows):
                 break

@@ -11,8 +11,8 @@ import math
 from .._compile import compiled, compiled_once
 from ._batches import CROSS, FIRST_CELL, LAST_STEP, PLACE, SELF, SQUARE, TOTAL, draw_pair, pair_gradient
 
-_RMSPROP_DECAY = 0.99
-_RMSPROP_EPSILON = 1e-8
+RMSPROP_DECAY = 0.99
+RMSPROP_EPSILON = 1e-8
 
 
 @compiled
@@ -57,13 +57,13 @@ def apply_step(cells, found, step, window_start, learning_rate):  # type: ignore
     kind = cells.values.dtype.type
     scale = kind(1.0 / (found.rows.shape[0] * found.rows.shape[2]))
     rate = kind(learning_rate)
-    keep = kind(_RMSPROP_DECAY)
-    guard = kind(_RMSPROP_EPSILON)
+    keep = kind(RMSPROP_DECAY)
+    guard = kind(RMSPROP_EPSILON)
     for i in range(n_rows):
         row = rows[i]
         last = cells.rows[row, LAST_STEP]
         gap = step - last if last >= 0 else 1
-        decay = keep if gap == 1 else kind(_RMSPROP_DECAY**gap)
+        decay = keep if gap == 1 else kind(RMSPROP_DECAY**gap)
         elapsed = kind(step - max(last, window_start))
         for p in range(cells.rows[row, FIRST_CELL], cells.rows[row + 1, FIRST_CELL]):
             k = cells.column[p]
