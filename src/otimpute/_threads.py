@@ -4,10 +4,14 @@ from __future__ import annotations
 
 import os
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
+from typing import TypeVar
 
 from threadpoolctl import threadpool_limits
+
+Item = TypeVar("Item")
 
 _lock = threading.Lock()
 _n_inside = 0
@@ -23,6 +27,16 @@ def n_threads(n_jobs: int | None) -> int:
     if n_jobs == -1:
         return os.cpu_count() or 1
     return n_jobs or 1
+
+
+def each_in_threads(task: Callable[[Item], None], items: Sequence[Item], n_threads: int) -> None:
+    """Call ``task(item)`` for all items, on so many threads; no item may depend on another."""
+    if n_threads == 1 or len(items) < 2:
+        for item in items:
+            task(item)
+        return
+    with ThreadPoolExecutor(n_threads) as pool:
+        list(pool.map(task, items))
 
 
 @contextmanager

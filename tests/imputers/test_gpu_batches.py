@@ -14,7 +14,7 @@ from otimpute.imputers._gpu_batches import GpuBatches, _Pairs
 
 torch = pytest.importorskip("torch")
 pytest.importorskip("triton")
-pytestmark = pytest.mark.filterwarnings("ignore:.* encountered in:RuntimeWarning")  # of the interpreter, where a GPU says nothing
+pytestmark = pytest.mark.filterwarnings("ignore:.* encountered in:RuntimeWarning")  # of the interpreter; a GPU says nothing
 
 RNG = np.random.default_rng(0)
 X = RNG.normal(size=(40, 1)) * [1.0, 2.0, -1.0] + 0.3 * RNG.normal(size=(40, 3))

@@ -20,7 +20,7 @@ from otimpute.imputers._working_copy import padded_width
 
 torch = pytest.importorskip("torch")
 pytest.importorskip("triton")
-pytestmark = pytest.mark.filterwarnings("ignore:.* encountered in:RuntimeWarning")  # of the interpreter, where a GPU says nothing
+pytestmark = pytest.mark.filterwarnings("ignore:.* encountered in:RuntimeWarning")  # of the interpreter; a GPU says nothing
 
 A_FEW = 1e-5  # steps so short that a gradient that is zero but for rounding, whose sign is chance, moves nothing far
 

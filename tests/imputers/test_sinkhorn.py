@@ -15,6 +15,7 @@ import pytest
 from sklearn.datasets import load_breast_cancer, load_iris, load_wine
 from sklearn.exceptions import NotFittedError
 
+import otimpute.imputers._working_copy as working_copy
 from otimpute import SinkhornImputer
 from otimpute.estimator import FitProgress
 from otimpute.exceptions import DivergedError, FitStoppedWarning, OtimputeWarning
@@ -199,7 +200,8 @@ def test_unscaled_tables_of_huge_numbers_are_refused_with_advice() -> None:
         SinkhornImputer(scale=False).fit([[1e200, 1.0], [-1e200, np.nan], [3.0, 4.0]])
 
 
-def test_the_same_result_for_any_number_of_threads() -> None:
+def test_the_same_result_for_any_number_of_threads(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(working_copy, "CHUNK", 50)  # so that there is something to share out
     _, _, X_incomplete = whitened(load_breast_cancer)
     results = []
     for n_jobs in (None, 2, -1):

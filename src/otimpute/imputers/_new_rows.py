@@ -8,7 +8,6 @@ mean around ``T(x)`` instead of around the column means.
 
 from __future__ import annotations
 
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 
 import numpy as np
@@ -16,6 +15,7 @@ from numpy.typing import NDArray
 
 from .._compile import compiled
 from .._stored import Array, stored
+from .._threads import each_in_threads
 from ..gaussian.em import factor_block, fill_row
 from ..transport import epsilon_from_rule
 from ..transport.kernels._loops import exp
@@ -60,17 +60,11 @@ class Reference:
 
     def impute(self, values: NDArray[np.float32], missing: NDArray[np.bool_], n_jobs: int) -> None:
         """Overwrite the ``missing [n, d]`` entries of the working copy ``values``, which hold their start."""
-        chunks = [slice(i, i + _CHUNK) for i in range(0, len(values), _CHUNK)]
 
         def settle(chunk: slice) -> None:
             _settle_rows(values[chunk], missing[chunk], self.points, self.slope, self.offset, self.precision)
 
-        if n_jobs == 1 or len(chunks) == 1:
-            for chunk in chunks:
-                settle(chunk)
-        else:
-            with ThreadPoolExecutor(n_jobs) as pool:
-                list(pool.map(settle, chunks))
+        each_in_threads(settle, [slice(i, i + _CHUNK) for i in range(0, len(values), _CHUNK)], n_jobs)
 
 
 @compiled

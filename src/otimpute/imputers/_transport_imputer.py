@@ -15,7 +15,7 @@ from .._checks import check_choice, check_count, check_flag, check_real
 from .._gpu import gpu_trouble, tensors_on
 from .._random import generator, seed_from
 from .._stored import IfThere, Kind, Plain, Real, Record, Scalar, Whole
-from .._threads import single_blas_thread
+from .._threads import n_threads, single_blas_thread
 from .._warn import warn_user
 from ..estimator import BaseImputer, check_callbacks, hide_cells, warn_of_stop
 from ..exceptions import GpuError, OtimputeWarning
@@ -234,13 +234,15 @@ class TransportImputer(BaseImputer):
     ) -> Prepared:
         """Make the working copy, hide cells for validation, choose metric, start and ε."""
         if columns is None:
-            columns = WorkingColumns.fit(values, missing, self._groups, self._scaled, rescale=self.scale)
+            columns = WorkingColumns.fit(
+                values, missing, self._groups, self._scaled, rescale=self.scale, n_threads=n_threads(self.n_jobs)
+            )
             self._columns, is_warm = columns, False
         else:
             self._columns, is_warm = columns, True
         d = len(self._columns)
         holes = self._columns.holes(missing)
-        work = self._columns.copy_of(values, holes)
+        work = self._columns.copy_of(values, holes, n_threads(self.n_jobs))
         if is_warm:
             self._warn_of_other_scales(values, missing, work, holes)
         elif not self.scale:
@@ -338,7 +340,7 @@ class TransportImputer(BaseImputer):
             if self.metric_ == "covariance":
                 self._metric = metric_of(model.covariance, self._columns.scaled)
             if from_model:
-                fill_from_model(work, free, model)
+                fill_from_model(work, free, model, n_threads(self.n_jobs))
         if own is not None:
             work[:, :d][holes] = own[holes]  # hidden cells start at the mean: their own value would be the answer
         return model

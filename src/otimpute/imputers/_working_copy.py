@@ -8,11 +8,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .._stored import Array, stored
+from .._threads import each_in_threads
 from ..table import Standardiser
 
 # Rows handled at a time where a temporary in float64 is needed: keeps memory near the size of the table itself.
 CHUNK = 65_536
 _LARGEST_UNSCALED = 1e6
+
+
+def chunks_of(n_rows: int) -> list[slice]:
+    """All rows, some at a time."""
+    return [slice(begin, begin + CHUNK) for begin in range(0, n_rows, CHUNK)]
 
 
 def padded_width(n_columns: int) -> int:
@@ -47,9 +53,10 @@ class WorkingColumns:
         scaled: NDArray[np.bool_],
         *,
         rescale: bool,
+        n_threads: int = 1,
     ) -> WorkingColumns:
         """Learn scales from the observed entries of a table."""
-        scaler = Standardiser.fit(values, missing, rescale=rescale, scaled=scaled)
+        scaler = Standardiser.fit(values, missing, rescale=rescale, scaled=scaled, n_threads=n_threads)
         varying = np.flatnonzero(scaler.spread > 0)
         return cls(scaler, varying, groups[varying], scaled[varying])
 
@@ -60,12 +67,12 @@ class WorkingColumns:
         """Where the working copy has holes."""
         return missing if len(self) == missing.shape[1] else missing[:, self.varying]
 
-    def copy_of(self, values: NDArray[np.floating], holes: NDArray[np.bool_]) -> NDArray[np.float32]:
+    def copy_of(self, values: NDArray[np.floating], holes: NDArray[np.bool_], n_threads: int = 1) -> NDArray[np.float32]:
         """The working copy ``[n, width]``, with 0 (the mean) in the holes."""
         d = len(self)
         work = np.zeros((len(values), padded_width(d)), dtype=np.float32)
-        for begin in range(0, len(values), CHUNK):
-            chunk = slice(begin, begin + CHUNK)
+
+        def copy_chunk(chunk: slice) -> None:
             z = self.scaler.apply(values[chunk], self.varying)
             z[holes[chunk]] = 0
             largest = np.abs(z).max(initial=0)
@@ -75,6 +82,8 @@ class WorkingColumns:
                     f"got a distance of {largest:.3g}; pass scale=True"
                 )
             work[chunk, :d] = z
+
+        each_in_threads(copy_chunk, chunks_of(len(values)), n_threads)
         work[:, d] = 1
         return work
 

@@ -102,7 +102,7 @@ class RoundRobinImputer(TransportImputer):
     max_seconds : float or None, default=None
         Stop after about this time and use what was reached.
     n_jobs : int or None, default=None
-        Threads for the pairs of an update; -1 uses all cores. The result does not depend on it.
+        Threads to prepare long tables and for the pairs of an update; -1 uses all cores. The result does not depend on it.
     device : {"auto", "cpu", "cuda"}, default="auto"
         Where batches are compared; automatically on an NVIDIA GPU where there is one and the CPU would take about 20 s or more.
         The models stay on the CPU. The result is the same up to rounding. A GPU needs ``pip install "otimpute[gpu]"``.

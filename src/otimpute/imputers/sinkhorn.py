@@ -82,7 +82,7 @@ class SinkhornImputer(TransportImputer):
     max_seconds : float or None, default=None
         Stop after about this time and use what was reached.
     n_jobs : int or None, default=None
-        Threads for the pairs of a step and for new rows; -1 uses all cores. The result does not depend on it.
+        Threads to prepare long tables, for the pairs of a step and for new rows; -1 uses all cores. The result is the same.
     device : {"auto", "cpu", "cuda"}, default="auto"
         Where to compute the fit; automatically on an NVIDIA GPU where there is one and the CPU would take about 20 s or more.
         The result is the same up to rounding. A GPU needs ``pip install "otimpute[gpu]"`` and ``imputed_weight=1``.

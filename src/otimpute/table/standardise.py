@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .._stored import Array, Real, stored
+from .._threads import each_in_threads
 
 FARTHEST = 50.0
 _FARTHEST_OF_ALL = 1e30  # where outliers count too: what squares and single precision can hold
@@ -39,6 +40,7 @@ class Standardiser:
         rescale: bool = True,
         robust: bool = True,
         scaled: NDArray[np.bool_] | None = None,
+        n_threads: int = 1,
     ) -> Standardiser:
         """Learn from the observed entries.
 
@@ -52,21 +54,24 @@ class Standardiser:
         """
         d = values.shape[1]
         exponent, centre, spread = np.zeros(d, np.int32), np.zeros(d), np.zeros(d)
-        for k in range(d):
+
+        def fit_column(k: int) -> None:
             column = values[~missing[:, k], k].astype(np.float64)
             if column.size == 0:
-                continue
+                return
             to_rescale = rescale and not (scaled is not None and scaled[k])
             if to_rescale:
                 column, exponent[k] = _near_one(column)
             if column.min() == column.max():
                 centre[k] = column[0]
-                continue
+                return
             if to_rescale:
                 column, more = _near_one(_pull_in(column) if robust else column)
                 exponent[k] += more
             centre[k] = column.mean()
             spread[k] = column.std() if to_rescale else 1.0
+
+        each_in_threads(fit_column, range(d), n_threads)
         limit = np.inf if not rescale else FARTHEST if robust else _FARTHEST_OF_ALL
         return cls(exponent, centre, spread, limit)
 
