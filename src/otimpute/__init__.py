@@ -21,6 +21,7 @@ _HOME = {
     "MetaSinkhornImputer": ".imputers",
     "RoundRobinImputer": ".imputers",
     "SinkhornImputer": ".imputers",
+    "fit_transform_many": ".imputers",
     "load": ".model_file",
     "report": ".reporting",
     "sinkhorn_divergence": ".transport",
@@ -32,6 +33,7 @@ if TYPE_CHECKING:
     from .imputers import MetaSinkhornImputer as MetaSinkhornImputer
     from .imputers import RoundRobinImputer as RoundRobinImputer
     from .imputers import SinkhornImputer as SinkhornImputer
+    from .imputers import fit_transform_many as fit_transform_many
     from .model_file import load as load
     from .reporting import report as report
     from .transport import sinkhorn_divergence as sinkhorn_divergence
@@ -42,6 +44,7 @@ __all__ = [
     "RoundRobinImputer",
     "SinkhornImputer",
     "__version__",
+    "fit_transform_many",
     "load",
     "report",
     "sinkhorn_divergence",

@@ -10,7 +10,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .._checks import check_count, check_real
-from .._gpu import gpu_failures
 from .._random import generator
 from .._stored import Kind, Maybe, Record, Whole
 from .._threads import n_threads
@@ -20,8 +19,9 @@ from ._batches import make_geometry
 from ._checkpoint import Checkpoint
 from ._cpu_steps import CpuSteps, make_cells
 from ._descent import Outcome, Schedule, descend, empty_history
-from ._gpu_steps import Fit, GpuSteps
+from ._gpu_steps import Fit
 from ._new_rows import Reference
+from ._side_by_side import Descent
 from ._transport_imputer import Prepared, TransportImputer
 
 _FEWEST_STEPS = 1000
@@ -295,9 +295,8 @@ class SinkhornImputer(TransportImputer):
                 return descend(steps, schedule, [score], callbacks, checkpoint)[0]
 
             def on_gpu() -> Outcome:
-                with gpu_failures(f"a fit of {len(work)} × {d} values"):
-                    steps = GpuSteps([Fit(work, free, geometry, plan)], schedule.n_steps, self.batch_size_, self.n_pairs)
-                    return descend(steps, schedule, [score], callbacks, checkpoint)[0]
+                descent = Descent(Fit(work, free, geometry, plan), schedule, self.batch_size_, self.n_pairs, score)
+                return descent.run(callbacks, checkpoint)
 
             n_compared = schedule.n_steps * self.n_pairs * self.batch_size_**2 if self.imputed_weight == 1 else 0
             outcome = self._on_device(on_cpu, on_gpu, n_compared)
