@@ -12,6 +12,7 @@ from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import partial
+from traceback import clear_frames
 from typing import Any, Generic, TypeVar
 
 import numpy as np
@@ -151,16 +152,23 @@ def _descend_for(group: Sequence[Descent]) -> None:
     try:
         outcomes = _descend(group, [], _NO_CHECKPOINT)
     except Exception as error:
+        _let_go_of_memory(error)
         if len(group) == 1:
             group[0].result = error
-            return
+        else:
+            middle = len(group) // 2
+            _descend_for(group[:middle])
+            _descend_for(group[middle:])
     else:
         for descent, outcome in zip(group, outcomes, strict=True):
             descent.result = outcome
-        return
-    middle = len(group) // 2  # out here the error is gone, and with it the memory that its traceback held
-    _descend_for(group[:middle])
-    _descend_for(group[middle:])
+
+
+def _let_go_of_memory(error: BaseException) -> None:
+    """Free what the calls that an error came through held: tables on the GPU, whose memory others need."""
+    clear_frames(error.__traceback__)
+    if error.__cause__ is not None:
+        _let_go_of_memory(error.__cause__)
 
 
 def _descend(group: Sequence[Descent], callbacks: Sequence[Callback], checkpoint: Checkpoint) -> list[Outcome]:
