@@ -21,14 +21,14 @@ pytest.importorskip("triton")
 pytestmark = pytest.mark.filterwarnings("ignore::RuntimeWarning:triton")  # the interpreter's integers overflow, as they should
 
 
-def table(seed: int, n: int = 16, d: int = 3, rate: float = 0.2) -> np.ndarray:
+def table(seed: int, n: int = 12, d: int = 3, rate: float = 0.2) -> np.ndarray:
     rng = np.random.default_rng(seed)
     X = rng.normal(size=(n, 1)) * np.linspace(1, 2, d) + 0.3 * rng.normal(size=(n, d))
     return np.where(rng.random(X.shape) < rate, np.nan, X)
 
 
 def imputer(seed: int = 0, **changes: Any) -> SinkhornImputer:
-    return SinkhornImputer(**{"device": "cuda", "max_steps": 2, "batch_size": 4, "random_state": seed, **changes})
+    return SinkhornImputer(**{"device": "cuda", "max_steps": 1, "batch_size": 4, "random_state": seed, **changes})
 
 
 @pytest.fixture
@@ -51,23 +51,23 @@ def no_work(group: Any, *_: Any) -> list[Outcome]:
 
 
 @pytest.mark.parametrize(
-    "parameters", [{"validation_fraction": 0.1}, {"metric": "euclidean", "one_sided": True, "n_pairs": 2}], ids=str
+    "parameters",
+    [{"validation_fraction": 0.1, "max_steps": 2}, {"metric": "euclidean", "one_sided": True, "n_pairs": 2}],
+    ids=["validated", "one-sided"],
 )
 def test_each_result_is_that_of_the_fit_alone_in_any_order(parameters: dict[str, Any], group_sizes: list[int]) -> None:
-    tables = [table(seed) for seed in range(3)]
-    alone = [imputer(seed, **parameters) for seed in range(3)]
+    tables = [table(seed) for seed in range(2)]
+    alone = [imputer(seed, **parameters) for seed in range(2)]
     expected = [each.fit_transform(X) for each, X in zip(alone, tables, strict=True)]
-    assert group_sizes == [1, 1, 1]
-    for order in ([0, 1, 2], [2, 0, 1]):
+    for order in ([0, 1], [1, 0]):
         together = [imputer(seed, **parameters) for seed in order]
         found = fit_transform_many(together, [tables[seed] for seed in order])
         for seed, each, X_imputed in zip(order, together, found, strict=True):
             np.testing.assert_array_equal(X_imputed, expected[seed])
-            assert each.history_ == alone[seed].history_ or np.isnan(each.history_["movement"]).all()
-            assert each.history_["loss"] == alone[seed].history_["loss"]
-            assert (each.device_, each.stop_reason_, each.n_steps_) == ("cuda", "max_steps", 2)
+            np.testing.assert_equal(each.history_, alone[seed].history_)
+            assert (each.device_, each.stop_reason_, each.n_steps_) == ("cuda", "max_steps", parameters.get("max_steps", 1))
             np.testing.assert_array_equal(each.transform(tables[0]), alone[seed].transform(tables[0]))
-    assert group_sizes[3:] == [3, 3]
+    assert group_sizes == [1, 1, 2, 2]
 
 
 def test_only_fits_that_are_alike_meet_and_nobody_waits_in_vain(group_sizes: list[int]) -> None:
@@ -92,11 +92,11 @@ def test_only_fits_that_are_alike_meet_and_nobody_waits_in_vain(group_sizes: lis
 
 
 def test_an_error_is_of_one_and_the_others_are_fitted(group_sizes: list[int]) -> None:
-    several = [imputer(0), imputer(1, batch_size=1000), imputer(2), imputer(3, max_steps=-1), imputer(4)]
+    several = [imputer(0), imputer(1, batch_size=1000), imputer(2), imputer(3, max_steps=-1)]
     with pytest.raises(ValueError, match="batch_size=1000 exceeds"):
-        fit_transform_many(several, [table(seed) for seed in range(5)])
-    assert group_sizes == [3]
-    for seed in (0, 2, 4):
+        fit_transform_many(several, [table(seed) for seed in range(4)])
+    assert group_sizes == [2]
+    for seed in (0, 2):
         np.testing.assert_array_equal(several[seed].transform(table(9)), imputer(seed).fit(table(seed)).transform(table(9)))
 
 
@@ -124,11 +124,11 @@ def failing(monkeypatch: pytest.MonkeyPatch, error_for: Callable[[list[Any]], Ex
 
 
 def test_a_group_that_does_not_fit_into_memory_is_halved(monkeypatch: pytest.MonkeyPatch) -> None:
-    expected = [imputer(seed).fit_transform(table(seed)) for seed in range(5)]
-    full = lambda fits: torch.OutOfMemoryError("CUDA out of memory") if len(fits) > 2 else None  # noqa: E731
+    expected = [imputer(seed).fit_transform(table(seed)) for seed in range(3)]
+    full = lambda fits: torch.OutOfMemoryError("CUDA out of memory") if len(fits) > 1 else None  # noqa: E731
     sizes = failing(monkeypatch, full)
-    found = fit_transform_many([imputer(seed) for seed in range(5)], [table(seed) for seed in range(5)])
-    assert sizes == [5, 2, 3, 1, 2]
+    found = fit_transform_many([imputer(seed) for seed in range(3)], [table(seed) for seed in range(3)])
+    assert sizes == [3, 1, 2, 1, 1]
     np.testing.assert_array_equal(found, expected)
 
 
@@ -155,7 +155,7 @@ def test_where_the_gpu_fails_auto_falls_back_each_to_the_cpu(monkeypatch: pytest
     for seed, X_imputed in enumerate(found):
         assert several[seed].device_ == "cpu"
         np.testing.assert_array_equal(X_imputed, imputer(seed, device="cpu").fit_transform(table(seed)))
-    with pytest.raises(GpuError, match="the GPU failed during a fit of 16 × 3 values"):
+    with pytest.raises(GpuError, match="the GPU failed during a fit of 12 × 3 values"):
         fit_transform_many([imputer(0), imputer(1)], [table(0), table(1)])
 
 
