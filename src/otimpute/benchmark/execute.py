@@ -10,15 +10,19 @@ import subprocess
 import sys
 import tempfile
 import threading
-from collections.abc import Iterator, Sequence
-from contextlib import suppress
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import ExitStack, suppress
+from dataclasses import replace
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
+from ..imputers import SinkhornImputer
+from ..registry import make_imputer
 from .record import Record
 from .store import Store
 from .task import Task
-from .worker import FORKS, READY
+from .worker import FORKS, READY, read_records
 
 # -P: what lies in the current folder must not stand in for a library.
 _WORKER = [sys.executable, "-P", "-c", "from otimpute.benchmark.worker import main; main()"]
@@ -39,59 +43,88 @@ def execute(
 ) -> Iterator[tuple[Task, Record | None]]:
     """Do the tasks, ``jobs`` at a time; yield them as their records are written, with None if another process has one.
 
-    Every task runs on one thread in a fresh process, so that results depend neither on ``jobs`` nor on the order.
+    Every task runs on one thread in a fresh process, so that results depend neither on ``jobs`` nor on the order. Those on a
+    GPU share a process, and a group whose fits meet there counts as one.
     """
     from joblib import Parallel, delayed
 
-    pool = _Pool(sorted({task.imputer for task in tasks}), data_home, max_seconds)
+    def pool_for(device: str) -> _Pool:
+        imputers = {task.imputer for task in tasks if task.on_gpu == (device == "cuda")}
+        return _Pool(sorted(imputers), data_home, max_seconds, device)
 
-    def do(task: Task) -> tuple[Task, Record | None]:
-        with store.claim(task) as mine:
-            if not mine or store.has(task, good=retry_failed):
-                return task, None
-            record = pool.ask(task)
-            store.write(record)
-            return task, record
+    pools = {device: pool_for(device) for device in ("cpu", "cuda")}
+
+    def do(group: Sequence[Task]) -> list[tuple[Task, Record | None]]:
+        with ExitStack() as claims:
+            mine = [
+                task for task in group if claims.enter_context(store.claim(task)) and not store.has(task, good=retry_failed)
+            ]
+            records = pools["cuda" if group[0].on_gpu else "cpu"].ask(mine) if mine else []
+            for record in records:
+                store.write(record)
+        done = {record.task: record for record in records}
+        return [(task, done.get(task)) for task in group]
 
     try:
-        yield from Parallel(n_jobs=jobs, prefer="threads", return_as="generator_unordered")(delayed(do)(task) for task in tasks)
+        parallel = Parallel(n_jobs=jobs, prefer="threads", return_as="generator_unordered")
+        yield from chain.from_iterable(parallel(delayed(do)(group) for group in _groups(tasks)))
     finally:
-        pool.close()
+        for pool in pools.values():
+            pool.close()
+
+
+def _groups(tasks: Iterable[Task]) -> list[list[Task]]:
+    """Tasks whose fits meet on a GPU, which are those that differ in their seed only; the others each for itself."""
+    groups: dict[Task, list[Task]] = {}
+    for task in tasks:
+        meets = task.on_gpu and isinstance(make_imputer(task.imputer, task.parameters), SinkhornImputer)
+        groups.setdefault(replace(task, seed=0) if meets else task, []).append(task)
+    return list(groups.values())
 
 
 class _Pool:
-    """Workers that wait for a task; a thread takes one, asks it, and puts it back."""
+    """Workers that wait for tasks; a thread takes one, asks it, and puts it back."""
 
-    def __init__(self, imputers: Sequence[str], data_home: str | Path | None, max_seconds: float | None):
-        self._imputers = imputers
+    def __init__(self, imputers: Sequence[str], data_home: str | Path | None, max_seconds: float | None, device: str = "cpu"):
+        self._imputers, self._device = imputers, device
         self._data_home = None if data_home is None else str(data_home)
         self._max_seconds = max_seconds
         self._idle: queue.LifoQueue[_Worker] = queue.LifoQueue()
         self._all: list[_Worker] = []
         self._closed = False
 
-    def ask(self, task: Task) -> Record:
+    def ask(self, tasks: Sequence[Task]) -> list[Record]:
+        """Their records; a task that fails in company is tried again alone, for it may not have been its own fault."""
+        records = self._ask_once(tasks)
+        if len(tasks) == 1:
+            return records
+        return [record if record.status == "ok" else self._ask_once([record.task])[0] for record in records]
+
+    def _ask_once(self, tasks: Sequence[Task]) -> list[Record]:
         worker = self._take()
-        request = {"task": task.as_dict(), "data_home": self._data_home}
-        reply, timed_out = worker.ask(request, self._max_seconds)
+        request = {"tasks": [task.as_dict() for task in tasks], "data_home": self._data_home}
+        reply, timed_out = worker.ask(request, None if self._max_seconds is None else self._max_seconds * len(tasks))
         if reply is not None:
-            if worker.serves_again and not timed_out:
+            records = read_records(reply, tasks)
+            if not timed_out and worker.serves_again(records):
                 self._idle.put(worker)
-            return Record.from_json(reply, task.key)
+            else:
+                worker.stop()
+            return records
         if self._closed:
             raise KeyboardInterrupt
         last_words = worker.stop()
         if timed_out:
             seconds = {"task": float(self._max_seconds or 0)}
-            return Record(task, "timeout", f"took longer than {self._max_seconds:g} s", seconds=seconds)
-        return Record(task, "failed", f"the worker died: {last_words}")
+            return [Record(task, "timeout", f"took longer than {self._max_seconds:g} s", seconds=seconds) for task in tasks]
+        return [Record(task, "failed", f"the worker died: {last_words}") for task in tasks]
 
     def _take(self) -> _Worker:
         with suppress(queue.Empty):
             while True:
                 if (worker := self._idle.get_nowait()).is_alive():
                     return worker
-        worker = _Worker(self._imputers)
+        worker = _Worker(self._imputers, self._device)
         self._all.append(worker)
         worker.wait_until_ready()
         return worker
@@ -105,17 +138,21 @@ class _Pool:
 class _Worker:
     """A process of `otimpute.benchmark.worker`."""
 
-    def __init__(self, imputers: Sequence[str]):
-        self.serves_again = FORKS
+    def __init__(self, imputers: Sequence[str], device: str):
+        self._device = device
         self._errors = tempfile.TemporaryFile()  # noqa: SIM115 - closed by stop
         self._process = subprocess.Popen(
-            [*_WORKER, *imputers],
+            [*_WORKER, device, *imputers],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=self._errors,
-            env={**os.environ, **_ONE_THREAD, **_NO_GPU},
+            env={**os.environ, **_ONE_THREAD, **({} if device == "cuda" else _NO_GPU)},
             start_new_session=True,  # an interrupt is ours to handle, and its children end with it
         )
+
+    def serves_again(self, records: Sequence[Record]) -> bool:
+        """Whether it can be asked after it gave these; a GPU that failed stays so for the process that used it."""
+        return all(record.status == "ok" for record in records) if self._device == "cuda" else FORKS
 
     def is_alive(self) -> bool:
         """Whether it still runs."""
@@ -127,7 +164,7 @@ class _Worker:
         if self._process.stdout.readline() != READY:
             raise ChildProcessError(f"a worker could not start, so no task can run: {self.stop() or 'it said nothing'}")
 
-    def ask(self, request: Any, max_seconds: float | None) -> tuple[str | None, bool]:
+    def ask(self, request: Any, max_seconds: float | None) -> tuple[bytes | None, bool]:
         """Its reply, or None if it died or was too slow, and whether it was too slow (and so is no more)."""
         assert self._process.stdin is not None
         assert self._process.stdout is not None
@@ -149,7 +186,7 @@ class _Worker:
         finally:
             if timer:
                 timer.cancel()
-        return json.loads(line) if line.endswith(b"\n") else None, timed_out.is_set()
+        return line if line.endswith(b"\n") else None, timed_out.is_set()
 
     def stop(self) -> str:
         """End it and what it started; returns the end of what it wrote to its error stream."""

@@ -29,6 +29,7 @@ class Record:
     error: str = ""
     scores: Mapping[str, Mapping[str, float]] = field(default_factory=dict)  # by part of the table, by metric
     seconds: Mapping[str, float] = field(default_factory=dict)  # "fit", "transform", and "task" with loading and scoring
+    n_together: int = 1  # tasks whose fits ran side by side on a GPU: their times are those of all, divided by this
     peak_mib: float = 0.0  # of the process that imputed
     added_mib: float = 0.0  # what imputing added to its peak, hence a lower bound
     flags: tuple[str, ...] = ()  # what looks wrong in a result that came back
@@ -54,6 +55,7 @@ class Record:
             if checksum != _checksum({"format": FORMAT, **content}):
                 raise ForeignRecordError("content and checksum differ: damaged or edited")
             task = Task.from_dict(content.pop("task"))
+            content.setdefault("n_together", 1)  # records from before there were such fits
             content["flags"], content["warnings"] = tuple(content["flags"]), tuple(content["warnings"])
             record = cls(task, **{each.name: content[each.name] for each in fields(cls) if each.name != "task"})
         except ForeignRecordError:

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from .._checks import check_count, check_real
+from .._checks import check_choice, check_count, check_real
 from .._optional import require
 from ..datasets import DatasetUnavailableError, dataset_card, load_dataset
 from ..registry import make_imputer
@@ -50,6 +50,7 @@ def run_suite(
     *,
     jobs: int = 1,
     shard: tuple[int, int] = (1, 1),
+    device: str = "cpu",
     data_home: str | Path | None = None,
     max_seconds: float | None = None,
     retry_failed: bool = False,
@@ -69,10 +70,13 @@ def run_suite(
         Tasks at a time, each on one thread. Scores do not depend on it.
     shard : (i, n)
         Do the i-th of n parts, to spread a suite over machines.
+    device : {"cpu", "cuda"}
+        "cuda": methods that can compute on an NVIDIA GPU do, which makes other tasks of them (see `Suite.on_gpu`). Fits of
+        `SinkhornImputer` that differ in their seed only run side by side; each task's time is then an equal share of theirs.
     data_home : path or None
         A folder of data sets as CSV files.
     max_seconds : float or None
-        Stop a task after this time; its record then says "timeout".
+        Stop a task after this time; its record then says "timeout". Tasks side by side may take so long for each of them.
     retry_failed : bool
         Also repeat tasks that failed or took too long.
     on_progress : function or None
@@ -84,6 +88,8 @@ def run_suite(
         raise ValueError(f"shard must be i/n with i from 1 to n, got {shard[0]}/{shard[1]}")
     if max_seconds is not None:
         check_real("max_seconds", max_seconds, above=0, at_most=_LONGEST_TASK)
+    if check_choice("device", device, ["cpu", "cuda"]) == "cuda":
+        suite = suite.on_gpu()
     require("ot", "the exact Wasserstein distance", "bench")  # or every task would fail at its last step
     tell = on_progress or (lambda _: None)
     everything = suite.tasks()

@@ -8,8 +8,8 @@ import sys
 import time
 import traceback
 import warnings
-from collections.abc import Callable
-from functools import cache
+from collections.abc import Callable, Mapping, Sequence
+from functools import cache, partial
 from importlib import metadata
 from pathlib import Path
 from typing import Any
@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 from ..baselines import MeanImputer
 from ..datasets import load_dataset
 from ..estimator import BaseImputer
+from ..imputers import side_by_side
 from ..metrics import (
     MOST_ROWS,
     energy_distance,
@@ -51,60 +52,119 @@ METRICS: dict[str, Callable[[Any, Any, Any], float]] = {  # those named in recor
 
 def run_task(task: Task, data_home: str | Path | None = None) -> Record:
     """Hide values, let the method fill them in, score it. A failure is a record too."""
+    return run_tasks([task], data_home)[0]
+
+
+def run_tasks(tasks: Sequence[Task], data_home: str | Path | None = None) -> list[Record]:
+    """The same for several tasks, whose fits run side by side where they meet on a GPU: each has an equal share of the time."""
     begun = time.perf_counter()
-    try:
-        with warnings.catch_warnings(record=True) as caught:
-            warnings.simplefilter("always")
-            result = impute_and_score(task, load_dataset(task.dataset, data_home=data_home).values)
-    except (Exception, SystemExit):  # a benchmark outlives any method: what went wrong is the result
-        result = {"status": "failed", "error": traceback.format_exc()[-_LONGEST_ERROR:]}
-    else:
-        messages = dict.fromkeys(f"{each.category.__name__}: {each.message}" for each in caught)
-        result["warnings"] = tuple(message[:300] for message in list(messages)[:_MOST_WARNINGS])
-    result["seconds"] = {**result.get("seconds", {}), "task": time.perf_counter() - begun}
-    return Record(task, versions=versions(), **result)
-
-
-def impute_and_score(task: Task, X: NDArray[np.float64]) -> dict[str, Any]:
-    """The fields of a record that come from imputing a complete table."""
-    X_complete = whiten(X)
-    missing = make_mechanism(task.mechanism, task.rate, task.options).sample(X_complete, task.generator_of_holes())
-    X_incomplete = np.where(missing, np.nan, X_complete)
-    train, test = split(task, len(X))
-    imputer = make_imputer(task.imputer, task.parameters, random_state=task.seed)
-
-    before = _peak_mib()
+    trials = [_Trial(task) for task in tasks]
+    for trial in trials:
+        trial.attempt(partial(trial.load, data_home))
     started = time.perf_counter()
-    imputed = {"train": _call(imputer.fit_transform, X_incomplete[train])}
-    seconds = {"fit": time.perf_counter() - started}
-    if len(test):
-        started = time.perf_counter()
-        imputed["test"] = _call(imputer.transform, X_incomplete[test])
-        seconds["transform"] = time.perf_counter() - started
-    peak = _peak_mib()
+    side_by_side([partial(trial.attempt, trial.fit) for trial in trials])
+    fit_seconds = time.perf_counter() - started
+    for trial in trials:
+        trial.attempt(trial.score)
+    shares = {"fit": fit_seconds / len(tasks), "task": (time.perf_counter() - begun) / len(tasks)}
+    return [trial.record(shares, len(tasks)) for trial in trials]
 
-    rows = {"train": train, "test": test}
-    means = MeanImputer().fit(X_incomplete[train]).means_
-    flags, scores, lost = [], {}, []
-    for part, X_imputed in imputed.items():
-        useless = unusable(part, X_incomplete[rows[part]], X_imputed)
-        if not useless:
-            flags += suspicious(part, imputer, X_incomplete[rows[part]], X_imputed, means)
-            scores[part] = _score(X_complete[rows[part]], X_imputed, missing[rows[part]])
-            useless = [f"{part}: {name} is {value}" for name, value in scores[part].items() if not math.isfinite(value)]
-        lost += useless
-    return {
-        "status": "failed" if lost else "ok",
-        "error": "; ".join(lost),
-        "scores": {} if lost else scores,
-        "seconds": seconds,
-        "peak_mib": peak,
-        "added_mib": peak - before,
-        "flags": tuple(flags),
-        "n": X.shape[0],
-        "d": X.shape[1],
-        "n_missing": int(missing.sum()),
-    }
+
+def impute_and_score(task: Task, X: NDArray[np.float64]) -> None:
+    """Do all that a task does, with a complete table of one's own, and raise what it raises."""
+    trial = _Trial(task)
+    trial.hide(X)
+    trial.fit()
+    trial.score()
+
+
+class _Trial:
+    """A task on its way to a record."""
+
+    def __init__(self, task: Task):
+        self._task = task
+        self._seconds: dict[str, float] = {}
+        self._warnings: dict[str, None] = {}  # each once, in their order
+        self._error = ""
+        self._scored: dict[str, Any] = {}
+
+    def attempt(self, part: Callable[[], None]) -> None:
+        """Do a part, unless one before it failed: a benchmark outlives any method, and what went wrong is the result."""
+        if self._error:
+            return
+        try:
+            with warnings.catch_warnings(record=True) as caught:
+                warnings.simplefilter("always")
+                part()
+        except (Exception, SystemExit):
+            self._error = traceback.format_exc()[-_LONGEST_ERROR:]
+        self._warnings |= dict.fromkeys(f"{each.category.__name__}: {each.message}" for each in caught)
+
+    def load(self, data_home: str | Path | None) -> None:
+        """Make the holes of the task's data set."""
+        self.hide(load_dataset(self._task.dataset, data_home=data_home).values)
+
+    def hide(self, X: NDArray[np.float64]) -> None:
+        """Make the holes of a complete table."""
+        task = self._task
+        self._X_complete = whiten(X)
+        mechanism = make_mechanism(task.mechanism, task.rate, task.options)
+        self._missing = mechanism.sample(self._X_complete, task.generator_of_holes())
+        self._X_incomplete = np.where(self._missing, np.nan, self._X_complete)
+        self._train, self._test = split(task, len(X))
+        self._imputer = make_imputer(task.imputer, task.parameters, random_state=task.seed)
+        self._peak_before = _peak_mib()
+
+    def fit(self) -> None:
+        """Fill in the rows to fit on; the caller knows how long that took, for all who do it at the same time."""
+        self._imputed = {"train": _call(self._imputer.fit_transform, self._X_incomplete[self._train])}
+
+    def score(self) -> None:
+        """Fill in the other rows, and see how good it all is."""
+        if len(self._test):
+            started = time.perf_counter()
+            self._imputed["test"] = _call(self._imputer.transform, self._X_incomplete[self._test])
+            self._seconds["transform"] = time.perf_counter() - started
+        peak = _peak_mib()
+
+        rows = {"train": self._train, "test": self._test}
+        means = MeanImputer().fit(self._X_incomplete[self._train]).means_
+        flags, scores, lost = [], {}, []
+        for part, X_imputed in self._imputed.items():
+            X_incomplete = self._X_incomplete[rows[part]]
+            useless = unusable(part, X_incomplete, X_imputed)
+            if not useless:
+                flags += suspicious(part, self._imputer, X_incomplete, X_imputed, means)
+                scores[part] = _score(self._X_complete[rows[part]], X_imputed, self._missing[rows[part]])
+                useless = [f"{part}: {name} is {value}" for name, value in scores[part].items() if not math.isfinite(value)]
+            lost += useless
+        n, d = self._X_complete.shape
+        self._scored = {
+            "status": "failed" if lost else "ok",
+            "error": "; ".join(lost),
+            "scores": {} if lost else scores,
+            "peak_mib": peak,
+            "added_mib": peak - self._peak_before,
+            "flags": tuple(flags),
+            "n": n,
+            "d": d,
+            "n_missing": int(self._missing.sum()),
+        }
+
+    def record(self, shares: Mapping[str, float], n_together: int) -> Record:
+        """What became of it; ``shares`` are its parts of times that tasks spent together."""
+        if self._error:
+            seconds = {"task": shares["task"]}
+            return Record(self._task, "failed", self._error, seconds=seconds, n_together=n_together, versions=versions())
+        messages = tuple(message[:300] for message in list(self._warnings)[:_MOST_WARNINGS])
+        return Record(
+            self._task,
+            seconds={**self._seconds, **shares},
+            n_together=n_together,
+            warnings=messages,
+            versions=versions(),
+            **self._scored,
+        )
 
 
 def _call(method: Callable[[Any], Any], X: NDArray[np.float64]) -> NDArray[np.float64]:

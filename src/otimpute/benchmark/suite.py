@@ -84,6 +84,14 @@ class Suite:
             seeds=tuple(dict.fromkeys(seeds)) or self.seeds,
         )
 
+    def on_gpu(self) -> Suite:
+        """The suite with ``device="cuda"`` among the parameters of the methods that have it and do not say otherwise.
+
+        That makes other tasks of them. What they compute differs by rounding only, but their times are another machine's:
+        were they the same tasks, a folder could mix both, and no table of run times could be believed.
+        """
+        return replace(self, methods=tuple(_method_on_gpu(method) for method in self.methods))
+
 
 def list_suites() -> list[str]:
     """Names of the suites that come with otimpute.
@@ -171,9 +179,18 @@ def _setting(content: Any) -> Setting:
 
 def _method(label: str, content: Any) -> Method:
     parameters = {} if content is None else _entries(f"method {label!r}", content, "{imputer: knn, n_neighbors: 3}")
-    method = Method(label, parameters.pop("imputer", label), parameters)
+    return _checked(Method(label, parameters.pop("imputer", label), parameters))
+
+
+def _method_on_gpu(method: Method) -> Method:
+    if "device" not in make_imputer(method.imputer, method.parameters).get_params(deep=False):
+        return method
+    return _checked(replace(method, parameters={"device": "cuda", **method.parameters}))
+
+
+def _checked(method: Method) -> Method:
     with suppress(ModuleNotFoundError):  # what is not installed must not keep the other methods from running
-        make_imputer(method.imputer, method.parameters)._check_parameters()  # wrong values must not wait for it either
+        make_imputer(method.imputer, method.parameters)._check_parameters()  # wrong values must not wait for the first task
     return method
 
 

@@ -46,6 +46,11 @@ class Task:
         """What was hidden how, in short."""
         return setting_name(self.mechanism, self.rate, self.options)
 
+    @property
+    def on_gpu(self) -> bool:
+        """Whether the method is to compute on a GPU, which makes it another task than the one on the CPU."""
+        return self.parameters.get("device") == "cuda"
+
     def generator_of_holes(self) -> np.random.Generator:
         """Depends on data set, mechanism, rate and seed only: every method sees the same holes."""
         return self._generator("holes", self.dataset, self.setting, self.seed)

@@ -1,7 +1,8 @@
 """A process that does tasks: a JSON line in, a JSON line out.
 
-On Linux it loads and compiles everything once and forks a child for each task: the child's memory is the task's alone, and
-whatever kills it kills nothing else. Elsewhere it serves one task and ends, which costs a start for each.
+On Linux it loads and compiles everything once and forks a child for each request: the child's memory is its task's alone, and
+whatever kills it kills nothing else. Elsewhere it serves one request and ends, which costs a start for each. With a GPU, which
+a forked child cannot use, it serves one after the other itself.
 """
 
 from __future__ import annotations
@@ -13,12 +14,14 @@ import signal
 import sys
 import warnings
 from collections.abc import Sequence
-from typing import BinaryIO
+from typing import Any, BinaryIO
 
 import numpy as np
 
+from .._gpu import gpu_trouble
+from ..imputers import SinkhornImputer
 from .record import Record
-from .run_task import impute_and_score, run_task
+from .run_task import impute_and_score, run_tasks
 from .task import Task
 
 FORKS = sys.platform == "linux"
@@ -26,41 +29,50 @@ READY = b"ready\n"
 
 
 def main() -> None:
-    """Serve on the standard streams; the arguments are names of imputers."""
+    """Serve on the standard streams; the arguments are a device and names of imputers."""
     # Libraries may print: the channel of replies is kept from them.
     channel = os.fdopen(os.dup(1), "wb")
     os.dup2(2, 1)
-    serve(sys.argv[1:], sys.stdin.buffer, channel)
+    serve(sys.argv[2:], sys.stdin.buffer, channel, on_gpu=sys.argv[1] == "cuda")
 
 
-def serve(imputers: Sequence[str], requests: BinaryIO, replies: BinaryIO) -> None:
+def serve(imputers: Sequence[str], requests: BinaryIO, replies: BinaryIO, *, on_gpu: bool = False) -> None:
     """Answer requests, which will need these imputers, until there are no more."""
-    if FORKS:
+    if FORKS or on_gpu:
         _warm_up(imputers)
+    if on_gpu:
+        _warm_up_gpu()
     replies.write(READY)
     replies.flush()
     while line := requests.readline():
         request = json.loads(line)
-        record = _in_child(request, requests, replies) if FORKS else _do(request)
-        replies.write(json.dumps(record.to_json()).encode() + b"\n")
+        records = _in_child(request, requests, replies) if FORKS and not on_gpu else _do(request)
+        replies.write(_as_text(records) + b"\n")
         replies.flush()
-        if not FORKS:
+        if not (FORKS or on_gpu):
             return
 
 
-def _do(request: dict[str, object]) -> Record:
-    return run_task(Task.from_dict(request["task"]), request["data_home"])  # type: ignore[arg-type]
+def _do(request: dict[str, Any]) -> list[Record]:
+    return run_tasks(_tasks(request), request["data_home"])
 
 
-def _in_child(request: dict[str, object], requests: BinaryIO, replies: BinaryIO) -> Record:
-    task = Task.from_dict(request["task"])  # type: ignore[arg-type]
+def _tasks(request: dict[str, Any]) -> list[Task]:
+    return [Task.from_dict(each) for each in request["tasks"]]
+
+
+def _as_text(records: Sequence[Record]) -> bytes:
+    return json.dumps([record.to_json() for record in records]).encode()
+
+
+def _in_child(request: dict[str, Any], requests: BinaryIO, replies: BinaryIO) -> list[Record]:
     inlet, outlet = os.pipe()
     child = os.fork()
     if child == 0:
         os.close(inlet)
         replies.close()  # or whoever asked would wait for this child when the worker itself is killed
         with os.fdopen(outlet, "wb") as file:
-            file.write(_do(request).to_json().encode())
+            file.write(_as_text(_do(request)))
         os._exit(0)
     os.close(outlet)
     text = b""
@@ -76,8 +88,13 @@ def _in_child(request: dict[str, object], requests: BinaryIO, replies: BinaryIO)
     status = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
     if status != 0:
         reason = f"killed by signal {-status} (9: often out of memory)" if status < 0 else f"exit status {status}"
-        return Record(task, "failed", f"the process of the task died: {reason}")
-    return Record.from_json(text.decode(), task.key)
+        return [Record(task, "failed", f"the process of the task died: {reason}") for task in _tasks(request)]
+    return read_records(text, _tasks(request))
+
+
+def read_records(text: bytes, tasks: Sequence[Task]) -> list[Record]:
+    """The records of the tasks, from a reply."""
+    return [Record.from_json(each, task.key) for each, task in zip(json.loads(text), tasks, strict=True)]
 
 
 def _warm_up(imputers: Sequence[str]) -> None:
@@ -90,3 +107,11 @@ def _warm_up(imputers: Sequence[str]) -> None:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             impute_and_score(Task("noise", "mcar", 0.3, name, name, seed=0, test_fraction=0.3), X)
+
+
+def _warm_up_gpu() -> None:
+    """Wake the GPU, and load what compiles for it; code for tables of other widths is compiled when they come."""
+    if gpu_trouble() is None:  # networks of torch's own need less than our kernels do
+        SinkhornImputer(device="cuda", max_steps=2, random_state=0).fit(
+            np.where(np.eye(4, 3), np.nan, np.arange(12).reshape(4, 3))
+        )

@@ -34,6 +34,9 @@ def run(
     ],
     out: Annotated[Path, typer.Option(metavar="DIR", help="Where records are kept.", show_default=False)],
     jobs: Annotated[int, typer.Option(help="Tasks at a time, each on one thread.")] = 1,
+    device: Annotated[
+        str, typer.Option(help="cpu, or cuda: methods that can use a GPU do, SinkhornImputer for all seeds at once.")
+    ] = "cpu",
     shard: Annotated[
         str, typer.Option(metavar="i/n", help="Do the i-th of n parts, to share a suite between machines.")
     ] = "1/1",
@@ -58,7 +61,7 @@ def run(
     try:
         with _progress(part.name) as show:
             report = run_suite(
-                part, out, jobs=jobs, shard=_shard(shard), data_home=data, max_seconds=max_seconds,
+                part, out, jobs=jobs, shard=_shard(shard), device=device, data_home=data, max_seconds=max_seconds,
                 retry_failed=retry_failed, on_progress=show,
             )  # fmt: skip
     except KeyboardInterrupt:
