@@ -218,15 +218,15 @@ def test_a_worker_that_dies_between_tasks_is_replaced(tmp_path: Path) -> None:
     pool = execute._Pool(["mean"], None, None)
     tasks = [Task("iris", "mcar", 0.3, "mean", "mean", seed) for seed in range(3)]
     try:
-        assert pool.ask(tasks[0]).status == "ok"
+        assert pool.ask(tasks[:1])[0].status == "ok"
         os.killpg(pool._all[0]._process.pid, signal.SIGKILL)
         pool._all[0]._process.wait()
-        assert pool.ask(tasks[1]).status == "ok"
+        assert pool.ask(tasks[1:2])[0].status == "ok"
         os.kill(pool._all[1]._process.pid, signal.SIGSTOP)  # alive to the eye, but dead when asked
         threading.Timer(0.2, lambda: os.killpg(pool._all[1]._process.pid, signal.SIGKILL)).start()
-        record = pool.ask(tasks[2])
+        record = pool.ask(tasks[2:])[0]
         assert (record.status, record.error) == ("failed", "the worker died: ")
-        assert pool.ask(tasks[2]).status == "ok"
+        assert pool.ask(tasks[2:])[0].status == "ok"
     finally:
         pool.close()
 

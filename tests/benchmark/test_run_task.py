@@ -161,16 +161,16 @@ def test_what_kills_a_task_kills_nothing_else(monkeypatch: pytest.MonkeyPatch, d
     monkeypatch.setattr(worker, "_do", death)
     inlet, outlet = os.pipe()
     with os.fdopen(inlet, "rb") as requests, os.fdopen(outlet, "wb"):
-        record = worker._in_child({"task": TASK.as_dict(), "data_home": None}, requests, BytesIO())
+        record = worker._in_child({"tasks": [TASK.as_dict()], "data_home": None}, requests, BytesIO())[0]
     assert record.status == "failed"
     assert reason in record.error
 
 
 def test_a_worker_answers_every_line(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(worker, "FORKS", False)
-    line = json.dumps({"task": TASK.as_dict(), "data_home": None}).encode() + b"\n"
+    line = json.dumps({"tasks": [TASK.as_dict()], "data_home": None}).encode() + b"\n"
     replies = BytesIO()
     worker.serve([], BytesIO(line), replies)
     ready, reply = replies.getvalue().splitlines(keepends=True)
     assert ready == worker.READY
-    assert Record.from_json(json.loads(reply), TASK.key).status == "ok"
+    assert worker.read_records(reply, [TASK])[0].status == "ok"

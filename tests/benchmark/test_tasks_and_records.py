@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import hashlib
 import json
 import time
 from pathlib import Path
@@ -15,6 +16,7 @@ from otimpute.benchmark import Record, Store, Task, load_suite, outcomes_in
 from otimpute.benchmark.record import ForeignRecordError
 from otimpute.benchmark.summary import aggregate
 from otimpute.benchmark.summary.names import sort_methods
+from otimpute.benchmark.task import canonical
 from otimpute.registry import IMPUTERS, make_imputer
 
 ONE = "settings: [{mechanism: mcar, rate: 0.3}]"
@@ -68,6 +70,13 @@ def test_tasks_and_records_come_back_from_their_text() -> None:
     again = Record.from_json(GOOD.to_json(), TASK.key)
     assert again == GOOD
     assert hash(again.task) == hash(TASK)
+
+
+def test_records_from_before_there_were_groups_are_read() -> None:
+    content = json.loads(GOOD.to_json())
+    del content["n_together"], content["sha256"]
+    older = {**content, "sha256": hashlib.sha256(canonical(content).encode()).hexdigest()}
+    assert Record.from_json(json.dumps(older), TASK.key) == GOOD
 
 
 @pytest.mark.parametrize(

@@ -112,6 +112,5 @@ def _warm_up(imputers: Sequence[str]) -> None:
 def _warm_up_gpu() -> None:
     """Wake the GPU, and load what compiles for it; code for tables of other widths is compiled when they come."""
     if gpu_trouble() is None:  # networks of torch's own need less than our kernels do
-        SinkhornImputer(device="cuda", max_steps=2, random_state=0).fit(
-            np.where(np.eye(4, 3), np.nan, np.arange(12).reshape(4, 3))
-        )
+        X = np.where(np.eye(4), np.nan, np.random.default_rng(0).normal(size=(4, 4)))
+        SinkhornImputer(device="cuda", max_steps=2, random_state=0).fit(X)
