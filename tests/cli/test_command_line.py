@@ -135,6 +135,7 @@ def test_a_method_whose_package_is_not_installed_is_named_and_the_others_run(
         (["run", "smoke", "--out", "x", "--seeds", "3-1"], "--seeds takes how many"),
         (["run", "smoke", "--out", "x", "--methods", ","], "expected names separated by commas, got ','"),
         (["run", "smoke", "--out", "x", "--jobs", "0"], "jobs must be a whole number >= 1"),
+        (["run", "smoke", "--out", "x", "--device", "gpu"], "device must be one of 'cpu', 'cuda'"),
         (["run", "smoke", "--out", "x", "--data", "nowhere"], "must name a folder that exists"),
         (["status", "nowhere"], "no benchmark folder 'nowhere'"),
         (["table", "nowhere"], "no benchmark folder 'nowhere'"),
