@@ -69,7 +69,7 @@ def assert_alike(alone: list[CpuSteps], on_gpu: GpuSteps, found: list[tuple[np.n
 def test_steps_are_those_of_the_cpu(n: int, d: int, m: int, n_pairs: int, metric: bool) -> None:
     work, free, A = table(n, d)
     geometry = make_geometry(A @ A.T if metric else np.zeros((0, 0)), 0.1 * d, 1.0, d, work.shape[1])
-    plan = Plan(2**64 - 5, ALL_ROWS, ALL_ROWS, 20, 3)
+    plan = Plan(2**63 - 5, ALL_ROWS, ALL_ROWS, 20, 3)
     assert_alike(*both([(work, free, geometry)], [plan], m, n_pairs, 2), 2)
 
 

@@ -46,7 +46,7 @@ class GpuSteps:
             free[:, : tables.d] = self._torch.from_numpy(fit.free)
         self._squares, self._totals = tables.zeros(*shape), tables.zeros(*shape)
         self._last_steps = tables.zeros(*shape[:2], kind=self._torch.int32) - 1
-        self._seeds = self._torch.tensor([_signed(fit.plan.seed) for fit in fits], device=tables.device)
+        self._seeds = self._torch.tensor([fit.plan.seed for fit in fits], device=tables.device)
         self._pools, self._pool_sizes = self._make_pools([fit.plan for fit in fits])
         self._rates = tables.zeros(n_steps)
         self._rows = tables.zeros(_STEPS_PER_GRAPH, self.n_fits, self.rows_per_step, kind=self._torch.int32)
@@ -163,8 +163,3 @@ class GpuSteps:
             for side, pool in enumerate(both):
                 padded[k, side, : len(pool)] = pool
         return torch.from_numpy(padded).to(device), sizes.to(device)
-
-
-def _signed(seed: int) -> int:
-    """The same 64 bits as torch knows them."""
-    return seed - 2**64 if seed >= 2**63 else seed
