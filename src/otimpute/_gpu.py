@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import cache
+from importlib import import_module
 from importlib.util import find_spec
 
 from ._optional import require
@@ -17,14 +19,30 @@ def gpu_trouble() -> str | None:
     for package in ("torch", "triton"):
         if find_spec(package) is None:
             return f'the package {package!r} is not installed (pip install "otimpute[gpu]")'
-    torch = require("torch", "a GPU", "gpu")
-    if interpreted():
-        return None
-    if not torch.cuda.is_available():
-        return f"torch {torch.__version__} finds none here, or was built without CUDA"
-    if (capability := torch.cuda.get_device_capability()) < _OLDEST:
-        return f"{torch.cuda.get_device_name()} has compute capability {_dotted(capability)}, less than {_dotted(_OLDEST)}"
+    try:
+        torch = import_module("torch")
+        if interpreted():
+            return None
+        if not torch.cuda.is_available():
+            return f"torch {torch.__version__} finds none here, or was built without CUDA"
+        if (capability := torch.cuda.get_device_capability()) < _OLDEST:
+            return f"{torch.cuda.get_device_name()} has compute capability {_dotted(capability)}, less than {_dotted(_OLDEST)}"
+        _try_kernel()
+    except Exception as error:  # no compiler, no room for its files, a driver that answers others only, a broken package
+        return f"it cannot be used ({type(error).__name__}: {_first_line(error)})"
     return None
+
+
+@cache
+def _try_kernel() -> None:
+    """Compile and run a kernel, which takes more than a GPU: a compiler, a place for files."""
+    from ._gpu_probe import answer
+
+    torch = import_module("torch")
+    place = torch.zeros(1, device="cuda")
+    answer[(1,)](place)
+    if float(place) != 1:
+        raise RuntimeError("a kernel ran and did nothing")
 
 
 def tensors_on(asked_by: str) -> str:
@@ -53,7 +71,7 @@ def gpu_failures(what: str) -> Iterator[None]:
         if isinstance(error, RuntimeError) and "CUDA" not in str(error):
             raise
         raise GpuError(
-            f'the GPU failed during {what} ({_first_line(error)}); nothing was changed; start Python again, or pass "cpu"'
+            f'the GPU failed during {what} ({_first_line(error)}); your table is as it was; start Python again, or pass "cpu"'
         ) from error
 
 

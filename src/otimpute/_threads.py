@@ -13,6 +13,7 @@ from threadpoolctl import threadpool_limits
 
 Item = TypeVar("Item")
 
+_MOST_SHARING = 8
 _lock = threading.Lock()
 _n_inside = 0
 _limits: threadpool_limits | None = None
@@ -30,7 +31,11 @@ def n_threads(n_jobs: int | None) -> int:
 
 
 def each_in_threads(task: Callable[[Item], None], items: Sequence[Item], n_threads: int) -> None:
-    """Call ``task(item)`` for all items, on so many threads; no item may depend on another."""
+    """Call ``task(item)`` for all items, on so many threads; no item may depend on another.
+
+    Each thread has memory of its own, so eight must do.
+    """
+    n_threads = min(n_threads, _MOST_SHARING)
     if n_threads == 1 or len(items) < 2:
         for item in items:
             task(item)

@@ -28,4 +28,4 @@ class StoredFileError(ValueError):
 
 
 class GpuError(RuntimeError):
-    """The GPU is too small or failed; nothing was changed, and the message says what to do."""
+    """The GPU is too small or failed; the table was not changed, and the message says what to do."""

@@ -142,7 +142,7 @@ def test_an_existing_file_is_refused_before_anything_is_read(invoke: Any, table:
             ["-m", "sinkhorn", "--set", "max_step=2"],
             "--set of sinkhorn must be one of 'batch_size', .*; did you mean 'max_steps'?",
         ),
-        (["--set", "max_steps=2"], "--set of auto must be one of 'experts', 'n_splits', 'target', got 'max_steps'"),
+        (["--set", "max_steps=2"], "--set of auto must be one of 'device', 'experts', 'n_splits', 'target', got 'max_steps'"),
         (["--set", "experts=gaussian,tree"], "in.csv: a name in experts must be one of .*, got 'tree'; did you mean 'trees'?"),
         (["--set", "experts=3"], "in.csv: experts must be a list of names or imputers"),
         (["-m", "sinkhorn", "--set", "callbacks=2"], "--set of sinkhorn must be one of"),

@@ -64,10 +64,13 @@ def test_a_gpu_that_fails_is_an_error_or_a_stated_fall_back(case: str, monkeypat
         make(case, device="cuda").fit(X_incomplete)
     calls.clear()
     monkeypatch.setattr(transport_imputer, "_WORTH_A_GPU", 0)
+    monkeypatch.setattr(transport_imputer, "interpreted", lambda: False)
     with pytest.warns(OtimputeWarning, match='With device="auto" the CPU takes over'):
-        imputed = make(case, device="auto").fit_transform(X_incomplete)
+        imputer = make(case, device="auto")
+        imputed = imputer.fit_transform(X_incomplete)
     np.testing.assert_allclose(imputed, make(case, device="cpu").fit_transform(X_incomplete), atol=2e-4)
     assert len(calls) == 2
+    assert imputer.device_ == "cpu"
 
 
 def test_short_trainings_do_not_look_for_a_gpu(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -8,8 +8,11 @@ from typing import Any
 import numpy as np
 import pytest
 
+import otimpute.imputers._checkpoint as checkpoints
+import otimpute.imputers._gpu_steps as gpu_steps
 import otimpute.imputers._gpu_tables as gpu_tables
 import otimpute.imputers._transport_imputer as transport_imputer
+from kernels import HAS_GPU
 from otimpute import SinkhornImputer, _gpu
 from otimpute.exceptions import GpuError, OtimputeWarning
 from otimpute.imputers._batches import Plan, make_geometry
@@ -97,13 +100,40 @@ def test_fits_side_by_side_do_not_touch_each_other() -> None:
     assert_alike(*both(fits, [Plan(seed, ALL_ROWS, ALL_ROWS, 20, 3) for seed in (7, 8)], 8, 2, 2), 2)
 
 
-def test_a_start_that_scalings_cannot_follow_is_solved_in_the_log_domain() -> None:
-    work, free, _ = table(32, 3)
-    work[:16, :3] += 30  # far apart in units of √ε: exponents of thousands
-    geometry = make_geometry(np.zeros((0, 0)), 0.05, 1.0, 3, work.shape[1])
-    _, on_gpu, found = both([(work, free, geometry)], [Plan(1, ALL_ROWS, ALL_ROWS, 20, 3)], 16, 1, 1)
-    np.testing.assert_allclose(found[0][1], found[0][0], rtol=1e-3)
-    assert np.isfinite(on_gpu.on_host(on_gpu.read(0))).all()
+@pytest.mark.skipif(HAS_GPU, reason="only the interpreter lets a test come between two kernels")
+def test_what_float32_cannot_scale_is_solved_in_the_log_domain(monkeypatch: pytest.MonkeyPatch) -> None:
+    from otimpute.imputers import _gpu_kernels
+
+    def not_fine(original: Any) -> Any:
+        def balance(*arguments: Any) -> Any:
+            *spoilt, fine = original(*arguments)
+            return *(part * 0 for part in spoilt), fine * 0
+
+        return balance
+
+    for name in ("balance", "balance_self"):
+        monkeypatch.setattr(_gpu_kernels, name, not_fine(getattr(_gpu_kernels, name)))
+    work, free, A = table(24, 4)
+    geometry = make_geometry(A @ A.T, 0.3, 1.0, 4, work.shape[1])
+    assert_alike(*both([(work, free, geometry)], [Plan(7, ALL_ROWS, ALL_ROWS, 20, 3)], 8, 2, 2), 2)
+
+
+@pytest.mark.skipif(not HAS_GPU, reason="there is no GPU, and so no graph")
+@pytest.mark.parametrize("batch_size", [16, 150])
+def test_recorded_steps_are_those_that_are_asked_for_one_by_one(batch_size: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    found = []
+    for at_once in (10, 1000):
+        monkeypatch.setattr(gpu_steps, "_STEPS_PER_GRAPH", at_once)
+        fits = []
+        for seed in range(2):
+            work, free, A = table(200, 5, seed)
+            geometry = make_geometry(A @ A.T, 0.5, 1.0, 5, work.shape[1])
+            fits.append(Fit(work, free, geometry, Plan(seed, ALL_ROWS, ALL_ROWS, 20, 3)))
+        steps = GpuSteps(fits, 35, batch_size, 2)
+        losses, _ = steps.take(0, np.full(35, 1e-2), 0)
+        found.append((losses, *(steps.on_host(steps.read(fit)) for fit in range(2))))
+    for recorded, plain in zip(*found, strict=True):
+        np.testing.assert_array_equal(recorded, plain)
 
 
 X = np.random.default_rng(0).normal(size=(40, 1)) * [1.0, 2.0, -1.0] + 0.3 * np.random.default_rng(1).normal(size=(40, 3))
@@ -131,6 +161,18 @@ def test_a_fit_on_a_gpu_goes_on_from_its_checkpoint(tmp_path: Any) -> None:
     np.testing.assert_array_equal(imputer.set_params(callbacks=None).fit_transform(X_incomplete), whole)
 
 
+def take_gpu_for_anything(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Have "auto" take the GPU, or the interpreter in its place, for any fit."""
+    monkeypatch.setattr(transport_imputer, "_WORTH_A_GPU", 0)
+    monkeypatch.setattr(transport_imputer, "interpreted", lambda: False)
+
+
+def test_the_interpreter_is_never_taken_unasked(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(transport_imputer, "_WORTH_A_GPU", 0)
+    if not HAS_GPU:
+        assert SinkhornImputer(**SHORT).fit(X_incomplete).device_ == "cpu"
+
+
 @pytest.fixture
 def no_interpreter(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(_gpu, "interpreted", lambda: False)
@@ -145,6 +187,16 @@ def test_without_a_gpu_cuda_is_an_error_that_says_what_to_do(no_interpreter: Non
     monkeypatch.setattr(torch.cuda, "get_device_name", lambda: "Old Card")
     with pytest.raises(ValueError, match=r"Old Card has compute capability 6\.1, less than 8\.0"):
         SinkhornImputer(device="cuda").fit(X_incomplete)
+    monkeypatch.setattr(torch.cuda, "get_device_capability", lambda: (9, 0))
+
+    def no_compiler() -> None:
+        raise RuntimeError("Failed to find C compiler. Please specify via CC environment variable.")
+
+    monkeypatch.setattr(_gpu, "_try_kernel", no_compiler)
+    with pytest.raises(ValueError, match=r"it cannot be used \(RuntimeError: Failed to find C compiler"):
+        SinkhornImputer(device="cuda").fit(X_incomplete)
+    monkeypatch.setattr(transport_imputer, "_WORTH_A_GPU", 0)
+    assert SinkhornImputer(**SHORT).fit(X_incomplete).device_ == "cpu"
     monkeypatch.setattr(_gpu, "find_spec", lambda name: None if name == "triton" else SimpleNamespace())
     with pytest.raises(ValueError, match=r"'triton' is not installed \(pip install"):
         SinkhornImputer(device="cuda").fit(X_incomplete)
@@ -163,10 +215,10 @@ def test_a_gpu_that_fails_is_an_error_or_a_stated_fall_back(
     def fail(*_: Any) -> None:
         raise error
 
-    monkeypatch.setattr(GpuSteps, "take", fail)
+    monkeypatch.setattr(GpuSteps, "_take", fail)
     with pytest.raises(GpuError, match=message):
         SinkhornImputer(device="cuda", **SHORT).fit(X_incomplete)
-    monkeypatch.setattr(transport_imputer, "_WORTH_A_GPU", 0)
+    take_gpu_for_anything(monkeypatch)
     imputer = SinkhornImputer(device="auto", **SHORT)
     with pytest.warns(OtimputeWarning, match=f'{message}.*With device="auto" the CPU takes over'):
         imputed = imputer.fit_transform(X_incomplete)
@@ -174,13 +226,33 @@ def test_a_gpu_that_fails_is_an_error_or_a_stated_fall_back(
     np.testing.assert_array_equal(imputed, SinkhornImputer(device="cpu", **SHORT).fit_transform(X_incomplete))
 
 
-def test_an_error_of_ours_is_not_blamed_on_the_gpu(monkeypatch: pytest.MonkeyPatch) -> None:
-    def fail(*_: Any) -> None:
-        raise RuntimeError("a callback's own trouble")
+def test_the_cpu_goes_on_where_a_checkpoint_was_written(tmp_path: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    take, seen = GpuSteps.take, []
 
-    monkeypatch.setattr(GpuSteps, "take", fail)
-    with pytest.raises(RuntimeError, match="own trouble") as caught:
-        SinkhornImputer(device="cuda", **SHORT).fit(X_incomplete)
+    def fail_later(self: Any, first: int, *arguments: Any) -> Any:
+        if first > 0:
+            raise GpuError("gone")
+        return take(self, first, *arguments)
+
+    monkeypatch.setattr(GpuSteps, "take", fail_later)
+    take_gpu_for_anything(monkeypatch)
+    for name in ("SECONDS_BETWEEN", "COSTS_BETWEEN"):
+        monkeypatch.setattr(checkpoints, name, 0)
+    imputer = SinkhornImputer(
+        checkpoint=tmp_path / "fit", callbacks=lambda at: seen.append(at.step), **{**SHORT, "max_steps": 12}
+    )
+    with pytest.warns(OtimputeWarning, match="the CPU takes over"):
+        imputer.fit(X_incomplete)
+    assert len(seen) > 1
+    assert (np.diff(seen) > 0).all()
+
+
+def test_an_error_of_ours_is_not_blamed_on_the_gpu() -> None:
+    def fail(_: Any) -> None:
+        raise RuntimeError("CUDA is what my callback talks about")
+
+    with pytest.raises(RuntimeError, match="my callback") as caught:
+        SinkhornImputer(device="cuda", callbacks=fail, **SHORT).fit(X_incomplete)
     assert not isinstance(caught.value, GpuError)
 
 

@@ -66,6 +66,36 @@ def compiled(values, missing, A, epsilon, n_steps, m, n_pairs, rate, seed, *, ta
     return outcome
 
 
+class Scripted:
+    """Two fits: the first stands still and then breaks, the second moves on."""
+
+    n_fits, n_rows, rows_per_step = 2, 10, 10
+
+    def take(self, first: int, rates: np.ndarray, window_start: int) -> tuple[np.ndarray, np.ndarray]:
+        losses = np.ones((len(rates), 2))
+        if first >= 100:
+            losses[:, 0] = np.nan
+        return losses, losses
+
+    def window_means(self, window_start: int, step: int) -> list[np.ndarray]:
+        return [np.ones(3), np.full(3, float(step))]
+
+    def on_host(self, cells: np.ndarray) -> np.ndarray:
+        return cells
+
+    def close(self) -> None:
+        pass
+
+
+def test_a_fit_that_settled_keeps_its_result_while_others_go_on() -> None:
+    schedule = Schedule(200, 0.1, 1.0, 0.25, 0.5, np.inf)
+    first, second = descend(Scripted(), schedule, [None, None], [], Checkpoint(None, {}, 0))  # type: ignore[arg-type]
+    assert (first.stop_reason, first.n_steps, first.converged, first.history["step"]) == ("tol", 100, True, [50, 100])
+    np.testing.assert_array_equal(first.cells, 1)
+    assert (second.stop_reason, second.n_steps, second.converged) == ("max_steps", 200, False)
+    assert second.history["step"] == [50, 100, 150, 200]
+
+
 @pytest.mark.parametrize("n_pairs", [1, 3])
 @pytest.mark.parametrize("metric", ["euclidean", "covariance"])
 def test_lazy_steps_equal_dense_rmsprop(metric: str, n_pairs: int) -> None:

@@ -47,7 +47,7 @@ class GAINImputer(DeepImputer):
     width : int or None, default=None
         Units of a hidden layer; None takes the number of columns (a category with k labels counts as k − 1). Tables of two or
         three columns need more.
-    maxsteps : int or "auto", default="auto"
+    max_steps : int or "auto", default="auto"
         Most updates by Adam; automatically 10000, and more when that is fewer than 100 passes over the rows. The fit stops
         before when hidden values are no longer found better.
     batch_size : int, default=128

@@ -46,7 +46,7 @@ class MIWAEImputer(DeepImputer):
     target : {"values", "distribution"}, default="values"
         What to impute: the expected value, or a draw from the distribution given the rest of the row (a latent variable drawn
         by its importance weight, then the cells given it).
-    maxsteps : int or "auto", default="auto"
+    max_steps : int or "auto", default="auto"
         Most updates by Adam; automatically 4000, and more when that is fewer than 100 passes over the rows. The fit stops
         before when hidden values are no longer found better.
     batch_size : int, default=64

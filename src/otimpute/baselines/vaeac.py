@@ -28,8 +28,8 @@ class VAEACImputer(DeepImputer):
     ``pip install "otimpute[torch]"``.
 
     The networks are the authors' for tables: 10 residual layers of 256 leaky units each, 64 latent variables, a fifth of the
-    values hidden, unit variance of a cell, batches of 64, Adam at 3·10⁻⁴, 100 passes over the rows. Ours are the more
-    steps of small tables, and the hidden cells that say when to stop (the authors hold out rows).
+    values hidden, unit variance of a cell, batches of 64, Adam at 3·10⁻⁴, 100 passes over the rows. Ours are the
+    2000 steps that small tables get at least, and the hidden cells that say when to stop (the authors hold out rows).
 
     Parameters
     ----------
@@ -46,7 +46,7 @@ class VAEACImputer(DeepImputer):
     target : {"values", "distribution"}, default="values"
         What to impute: that mean, or what the generator makes of one draw. As published, a draw is the most likely row given
         its latent variables, so that draws vary less than true values do.
-    maxsteps : int or "auto", default="auto"
+    max_steps : int or "auto", default="auto"
         Most updates by Adam; automatically 2000, and more when that is fewer than 100 passes over the rows. The fit stops
         before when hidden values are no longer found better.
     batch_size : int, default=64

@@ -28,7 +28,7 @@ SECONDS_BETWEEN = 30.0
 COSTS_BETWEEN = 50  # a save is followed by so many times its duration without one: at most 2 % of a fit go into saving
 _KIND = "checkpoint"
 _STATE = StateTree()
-_WITHOUT_INFLUENCE = {"callbacks", "checkpoint", "max_seconds", "n_jobs", "verbose"}
+_WITHOUT_INFLUENCE = {"callbacks", "checkpoint", "device", "max_seconds", "n_jobs", "verbose"}
 _MOST_LISTED = 100
 _ROWS_AT_A_TIME = 65_536
 
@@ -52,6 +52,11 @@ class Checkpoint:
         """The state to go on from, the first time it is asked for; None where a fit begins."""
         found, self._found = self._found, None
         return found  # type: ignore[no-any-return]
+
+    def reload(self) -> None:
+        """Let `load` answer with what was stored last: who goes on is not who began."""
+        if self.path is not None and self.path.exists():
+            *_, self._found = self._read(self.path)
 
     def offer(self, state: Callable[[], dict[str, Any]], *, now: bool = False) -> None:
         """Store the state a fit is in if the last time was long enough ago, or ``now``; the fit goes on if that fails."""

@@ -245,9 +245,10 @@ def descend(
                 elapsed = time.perf_counter() - clock
                 if count == block:
                     block = int(np.clip(block * _BLOCK_SECONDS / max(elapsed, 1e-6), block / 4 + 1, block * 4))
-                for fit, window in enumerate(windows):
-                    window.add(losses[:, fit], errors[:, fit])
-                if not np.isfinite(losses).all():
+                going = [fit for fit in range(steps.n_fits) if fit not in settled]
+                for fit in going:
+                    windows[fit].add(losses[:, fit], errors[:, fit])
+                if not np.isfinite(losses[:, going]).all():
                     raise _diverged(step)
                 if step == window_end:
                     movements, start = close_window(), step

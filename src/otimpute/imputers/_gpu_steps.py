@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -9,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from .._gpu import gpu_failures
 from ._batches import Geometry, Plan
 from ._gpu_tables import ENTRIES, LN_2, GpuTables, power_of_two
 
@@ -18,6 +20,7 @@ if TYPE_CHECKING:
 FloatArray = NDArray[np.float64]
 
 _STEPS_PER_GRAPH = 10
+_recording = threading.Lock()
 
 
 @dataclass(frozen=True)
@@ -34,8 +37,15 @@ class GpuSteps:
     """Tables of one shape on the GPU, and steps that move their free cells; the methods are those of `_descent.Steps`."""
 
     def __init__(self, fits: Sequence[Fit], n_steps: int, batch_size: int, n_pairs: int):
-        plan, self.n_fits, self.n_rows = fits[0].plan, len(fits), len(fits[0].free)
+        (self.n_rows, d), self.n_fits = fits[0].free.shape, len(fits)
         self.rows_per_step = 2 * batch_size * n_pairs
+        self._what = f"{'a fit' if len(fits) == 1 else f'{len(fits)} fits'} of {self.n_rows} × {d} values"
+        with gpu_failures(self._what):
+            self._set_up(fits, n_steps, batch_size, n_pairs)
+
+    def _set_up(self, fits: Sequence[Fit], n_steps: int, batch_size: int, n_pairs: int) -> None:
+        """Take everything to the device."""
+        plan = fits[0].plan
         iterations = plan.n_cross_iterations, plan.n_self_iterations
         tables = GpuTables([fit.geometry for fit in fits], self.n_rows, n_steps, batch_size, n_pairs, iterations)
         self._tables, self._torch = tables, tables.torch
@@ -56,6 +66,10 @@ class GpuSteps:
 
     def take(self, first: int, rates: FloatArray, window_start: int) -> tuple[FloatArray, FloatArray]:
         """Take a step with each of the ``rates``; returns their losses and marginal errors, both ``[steps, fits]``."""
+        with gpu_failures(self._what):
+            return self._take(first, rates, window_start)
+
+    def _take(self, first: int, rates: FloatArray, window_start: int) -> tuple[FloatArray, FloatArray]:
         count = len(rates)
         self._rates[first : first + count] = self._torch.from_numpy(rates)
         self._tables.clock.copy_(self._torch.tensor([first, window_start], dtype=self._torch.int32))
@@ -75,6 +89,10 @@ class GpuSteps:
 
     def window_means(self, window_start: int, step: int) -> list[Tensor]:
         """Of each fit, the mean of every cell since the window began; another window begins."""
+        with gpu_failures(self._what):
+            return self._window_means(window_start, step)
+
+    def _window_means(self, window_start: int, step: int) -> list[Tensor]:
         means = []
         for values, totals, last_steps, free in zip(
             self._tables.values, self._totals, self._last_steps, self._free, strict=True
@@ -149,9 +167,10 @@ class GpuSteps:
 
     def _record(self) -> None:
         """Record a block of steps: replaying it takes the host a few microseconds instead of one launch after the other."""
-        self._graph = self._torch.cuda.CUDAGraph()
-        with self._torch.cuda.graph(self._graph):
+        graph = self._torch.cuda.CUDAGraph()
+        with _recording, self._torch.cuda.graph(graph, capture_error_mode="thread_local"):  # others may use the GPU meanwhile
             self._enqueue(_STEPS_PER_GRAPH)
+        self._graph = graph
 
     def _make_pools(self, plans: Sequence[Plan]) -> tuple[Tensor, Tensor]:
         torch, pools, device = self._torch, [(plan.x_rows, plan.y_rows) for plan in plans], self._tables.device

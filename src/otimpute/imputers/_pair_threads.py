@@ -58,6 +58,8 @@ class PairThreads:
 class Batches:
     """The table under training, its geometry, and room for the pairs of batches drawn from it."""
 
+    device = "cpu"
+
     def __init__(self, cells: Cells, geometry: Geometry, threads: PairThreads):
         self.cells, self.geometry, self.threads = cells, geometry, threads
         self._size: tuple[int, int] = (0, 0)

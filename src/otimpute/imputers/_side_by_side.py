@@ -17,7 +17,6 @@ from typing import Any, Generic, TypeVar
 
 import numpy as np
 
-from .._gpu import gpu_failures
 from ..estimator import BaseImputer, Callback
 from ._checkpoint import Checkpoint
 from ._descent import Outcome, Schedule, Score, descend
@@ -172,7 +171,6 @@ def _let_go_of_memory(error: BaseException) -> None:
 
 
 def _descend(group: Sequence[Descent], callbacks: Sequence[Callback], checkpoint: Checkpoint) -> list[Outcome]:
-    first, (n, d) = group[0], group[0].fit.free.shape
-    with gpu_failures(f"a fit of {n} × {d} values" if len(group) == 1 else f"{len(group)} fits of {n} × {d} values"):
-        steps = GpuSteps([each.fit for each in group], first.schedule.n_steps, first.batch_size, first.n_pairs)
-        return descend(steps, first.schedule, [each.score for each in group], callbacks, checkpoint)
+    first = group[0]
+    steps = GpuSteps([each.fit for each in group], first.schedule.n_steps, first.batch_size, first.n_pairs)
+    return descend(steps, first.schedule, [each.score for each in group], callbacks, checkpoint)

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .._checks import check_choice, check_count, check_flag, check_real
-from .._gpu import gpu_trouble, tensors_on
+from .._gpu import gpu_trouble, interpreted, tensors_on
 from .._random import generator, seed_from
 from .._stored import IfThere, Kind, Plain, Real, Record, Scalar, Whole
 from .._threads import n_threads, single_blas_thread
@@ -172,10 +172,14 @@ class TransportImputer(BaseImputer):
 
     def _wants_gpu(self, n_compared: float) -> bool:
         """Whether to compute on a GPU, given how many pairs of rows will be compared; "auto" leaves short work to the CPU."""
-        return self.device == "cuda" or (self.device == "auto" and n_compared >= _WORTH_A_GPU and gpu_trouble() is None)
+        if self.device == "auto":
+            return n_compared >= _WORTH_A_GPU and gpu_trouble() is None and not interpreted()
+        return self.device == "cuda"
 
-    def _on_device(self, on_cpu: Callable[[], Result], on_gpu: Callable[[], Result], n_compared: float) -> Result:
-        """Compute where ``device`` says; what "auto" took to a GPU that fails is begun again on the CPU."""
+    def _on_device(
+        self, on_cpu: Callable[[], Result], on_gpu: Callable[[], Result], n_compared: float, checkpoint: Checkpoint
+    ) -> Result:
+        """Compute where ``device`` says; what "auto" took to a GPU that fails goes on, or begins again, on the CPU."""
         if self._wants_gpu(n_compared):
             try:
                 result = on_gpu()
@@ -183,6 +187,7 @@ class TransportImputer(BaseImputer):
                 if self.device == "cuda":
                     raise
                 warn_user(f'{error}. With device="auto" the CPU takes over', OtimputeWarning)
+                checkpoint.reload()
             else:
                 self.device_ = "cuda"
                 return result
@@ -196,9 +201,7 @@ class TransportImputer(BaseImputer):
         cells = make_cells(work, free)
         geometry = make_geometry(self._metric, self.epsilon_, 1.0, len(self._columns), work.shape[1])
         if self._wants_gpu(float(n_updates) * self.n_pairs * self.batch_size_**2):
-            self.device_ = "cuda"
             return GpuBatches(cells, geometry, threads, may_fall_back=self.device == "auto")
-        self.device_ = "cpu"
         return Batches(cells, geometry, threads)
 
     def _note_outcome(self, outcome: Any, reached: str) -> None:

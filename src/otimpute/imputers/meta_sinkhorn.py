@@ -327,7 +327,7 @@ class MetaSinkhornImputer(TransportImputer):
             work[:, :d][hidden] = prepared.truth
             self._first_guess(work, prepared.holes, guess)
         completer.fill(work, prepared.holes)
-        self.n_steps_ = outcome.n_steps
+        self.n_steps_, self.device_ = outcome.n_steps, batches.device
         self.best_step_ = outcome.best_step
         self._note_outcome(outcome, f"{outcome.n_steps} steps")
 

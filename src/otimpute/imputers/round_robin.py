@@ -370,7 +370,7 @@ class RoundRobinImputer(TransportImputer):
             work[:, :d][prepared.hidden] = prepared.truth
             targets = [trainees[place].target for place in order.current]
             settle_rows(work, prepared.holes, targets, models, max_cycles=1)
-        self.n_cycles_ = outcome.n_cycles
+        self.n_cycles_, self.device_ = outcome.n_cycles, batches.device
         self.best_cycle_ = outcome.best_cycle
         self._note_outcome(outcome, f"{outcome.n_cycles} whole cycles")
         warn_of_held_predictions(work, trainees)

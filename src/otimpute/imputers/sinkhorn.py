@@ -299,7 +299,7 @@ class SinkhornImputer(TransportImputer):
                 return descent.run(callbacks, checkpoint)
 
             n_compared = schedule.n_steps * self.n_pairs * self.batch_size_**2 if self.imputed_weight == 1 else 0
-            outcome = self._on_device(on_cpu, on_gpu, n_compared)
+            outcome = self._on_device(on_cpu, on_gpu, n_compared, checkpoint)
         work[:, :d][free] = outcome.cells
         work[:, :d][hidden] = truth
         return outcome
