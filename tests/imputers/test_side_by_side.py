@@ -120,9 +120,9 @@ def failing(monkeypatch: pytest.MonkeyPatch, error_for: Callable[[list[Any]], Ex
             sizes.append(len(fits))
             self._fits = fits
 
-        def take(self, *arguments: Any) -> Any:
+        def _take(self, *arguments: Any) -> Any:
             if (error := error_for(self._fits)) is None:
-                return super().take(*arguments)
+                return super()._take(*arguments)
             dead.append(weakref.ref(self))
             raise error
 
