@@ -24,7 +24,7 @@ from otimpute.exceptions import DivergedError, FitStoppedWarning, OtimputeWarnin
 # Enough to learn a simple table, quick enough for a test.
 QUICK: dict[type[Any], dict[str, Any]] = {
     MIWAEImputer: {"max_steps": 1200, "n_imputation_samples": 200},
-    GAINImputer: {"max_steps": 5000},
+    GAINImputer: {"max_steps": 3500},
     VAEACImputer: {"max_steps": 400, "depth": 3, "width": 64, "learning_rate": 1e-3},
 }
 EVERY = pytest.mark.parametrize("kind", list(QUICK))

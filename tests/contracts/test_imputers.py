@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import inspect
 import pickle
+import re
 import warnings
 from typing import Any
 
@@ -400,3 +402,10 @@ def test_warnings_point_at_the_callers_line(make: Make) -> None:
     with pytest.warns(EmptyColumnWarning) as caught:
         make().fit_transform([[1.0, np.nan], [2.0, np.nan]])
     assert caught[0].filename == __file__
+
+
+def test_parameters_are_documented_by_their_names(make: Make) -> None:
+    kind = type(make())
+    described = kind.__doc__.partition("Parameters\n")[2].partition("Attributes\n")[0].partition("Examples\n")[0]
+    names = {name for line in re.findall(r"^    (\w+(?:, \w+)*)(?: :|$)", described, re.M) for name in line.split(", ")}
+    assert names == set(inspect.signature(kind).parameters)
