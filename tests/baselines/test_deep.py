@@ -77,7 +77,7 @@ def test_a_curve_in_the_plane_is_found(kind: type[Any]) -> None:
     X = arc()
     X_incomplete = X.copy()
     X_incomplete[::4, 1] = np.nan
-    more = {"width": 32, "patience": 15} if kind is GAINImputer else {}
+    more = {"width": 32, "patience": 15, "max_steps": 5000} if kind is GAINImputer else {}
     assert against_mean(X, X_incomplete, make(kind, **more).fit_transform(X_incomplete)) < 0.75
 
 
