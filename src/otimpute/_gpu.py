@@ -8,6 +8,7 @@ from functools import cache
 from importlib import import_module
 from importlib.util import find_spec
 
+from ._checks import check_choice
 from ._optional import require
 from .exceptions import GpuError
 
@@ -45,6 +46,12 @@ def _try_kernel() -> None:
         raise RuntimeError("a kernel ran and did nothing")
 
 
+def check_device(device: str) -> None:
+    """The parameter ``device`` of an imputer: a choice, and "cuda" only where there is a GPU."""
+    if check_choice("device", device, ["auto", "cpu", "cuda"]) == "cuda":
+        tensors_on('device="cuda"')
+
+
 def tensors_on(asked_by: str) -> str:
     """The torch device of our kernels: the GPU, or the CPU where Triton's interpreter stands in for one; or an error."""
     if (trouble := gpu_trouble()) is not None:
@@ -73,6 +80,15 @@ def gpu_failures(what: str) -> Iterator[None]:
         raise GpuError(
             f'the GPU failed during {what} ({_first_line(error)}); your table is as it was; start Python again, or pass "cpu"'
         ) from error
+
+
+def tile_size(least: int) -> int:
+    """The power of two that holds so many and is not too few for a product of tiles.
+
+    >>> tile_size(5), tile_size(17)
+    (16, 32)
+    """
+    return max(16, 1 << (least - 1).bit_length())
 
 
 def _dotted(version: tuple[int, int]) -> str:

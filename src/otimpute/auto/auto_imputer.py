@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .._checks import check_choice, check_count, check_flag, check_real
-from .._gpu import tensors_on
+from .._gpu import check_device
 from .._random import generator, seed_from
 from .._row_noise import keys_by_content, keys_by_place
 from .._stored import Array, Kind, Plain, Record, Scalar, Whole
@@ -178,8 +178,7 @@ class AutoImputer(BaseImputer):
         return (completed, self._error_bars_of(table, spread)) if return_std else completed
 
     def _check_parameters(self) -> None:
-        if check_choice("device", self.device, ["auto", "cpu", "cuda"]) == "cuda":
-            tensors_on('device="cuda"')
+        check_device(self.device)
         read_experts(self.experts, self.device)
         check_choice("target", self.target, ["values", "distribution"])
         if self.n_splits is not None:

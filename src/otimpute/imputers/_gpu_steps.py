@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from .._gpu import gpu_failures
+from .._gpu import gpu_failures, tile_size
 from ._batches import Geometry, Plan
-from ._gpu_tables import ENTRIES, LN_2, GpuTables, power_of_two
+from ._gpu_tables import ENTRIES, LN_2, GpuTables
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -152,7 +152,7 @@ class GpuSteps:
         tables, n_pairs, m = self._tables, self._tables.n_pairs, self._tables.m
         tables.kernels.draw_rows[(count * self.n_fits * n_pairs * 2,)](
             tables.clock, self._seeds, self._pools, self._pool_sizes, self._rows,
-            self.n_fits, n_pairs, self.n_rows, m, POOLS=self._pools.numel() > 0, M=power_of_two(m),
+            self.n_fits, n_pairs, self.n_rows, m, POOLS=self._pools.numel() > 0, M=tile_size(m),
         )  # fmt: skip
         self._sorted_rows[:count], self._order[:count] = self._rows[:count].sort(dim=-1, stable=True)
         for ahead in range(count):

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from .._gpu import tensors_on
+from .._gpu import tensors_on, tile_size
 from .._torch import torch_for
 from ._batches import CROSS, SELF, Geometry
 
@@ -46,7 +46,7 @@ class GpuTables:
         self.kernels = _gpu_kernels
         self.n_fits, self.n_rows, self.d = len(geometries), n_rows, geometries[0].n_columns
         self.m, self.n_pairs, self.iterations = batch_size, n_pairs, iterations
-        chunk = min(_WIDEST_CHUNK, max(16, power_of_two(self.d)))
+        chunk = min(_WIDEST_CHUNK, tile_size(self.d))
         self.stride = -(-self.d // chunk) * chunk
         self.values, self.mapped = (self.zeros(self.n_fits, n_rows, self.stride) for _ in range(2))
         self.norms, self.potentials = self.zeros(self.n_fits, n_rows), self.zeros(self.n_fits, n_rows, 2)
@@ -75,7 +75,7 @@ class GpuTables:
         if self.m > _LARGEST_ON_CHIP:
             self._compare_streaming(rows, ahead)
             return
-        padded = max(16, power_of_two(self.m))
+        padded = tile_size(self.m)
         self.kernels.compare_batches[((3 - first_term) * self.n_fits * self.n_pairs,)](
             self.mapped, self.norms, self.potentials, rows, self.projected, self.new_potentials,
             self.found, self.clock, ahead, self.n_fits, self.n_pairs, self.n_rows, self.m,
@@ -137,8 +137,3 @@ class GpuTables:
             matrix = torch.from_numpy(geometry.metric[:d, :d].astype(np.float64))
             to_metric[k, :d, :d], from_metric[k, :d, :d] = matrix * scale, matrix / scale
         return to_metric, from_metric
-
-
-def power_of_two(least: int) -> int:
-    """The power of two at or above ``least``."""
-    return 1 << (least - 1).bit_length()

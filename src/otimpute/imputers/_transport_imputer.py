@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .._checks import check_choice, check_count, check_flag, check_real
-from .._gpu import gpu_trouble, interpreted, tensors_on
+from .._gpu import check_device, gpu_trouble, interpreted
 from .._random import generator, seed_from
 from .._stored import IfThere, Kind, Plain, Real, Record, Scalar, Whole
 from .._threads import n_threads, single_blas_thread
@@ -30,14 +30,13 @@ from ._initial_fill import fill_from_model
 from ._metric import MOST_COLUMNS, fit_model, metric_of
 from ._pair_threads import Batches, PairThreads
 from ._pairs import ALL_ROWS, one_sided_pools
-from ._working_copy import CHUNK, WorkingColumns
+from ._working_copy import CHUNK, WorkingColumns, warn_of_spreads
 
 STOPPED_EARLY = ("callback", "interrupted", "max_seconds")  # by somebody else than the fit itself
 _ROWS_FOR_EPSILON = 2000
 _FEW = 0.01
 _SHARE_HIDDEN = 0.1  # where validation is automatic
 _FEWEST_ROWS_TO_HIDE = 50
-_WIDEST_SPREADS = 0.1, 10.0  # of columns that are not rescaled
 # Inner Sinkhorn iterations from warm-started potentials. More of them does not impute better (docs/studies/defaults.md).
 N_CROSS_ITERATIONS = 20
 N_SELF_ITERATIONS = 3
@@ -141,8 +140,7 @@ class TransportImputer(BaseImputer):
             check_real("max_seconds", self.max_seconds, above=0, advice="pass None for no limit")
         if self.n_jobs is not None and self.n_jobs != -1:
             check_count("n_jobs", self.n_jobs, advice="pass None for one thread, -1 for all cores")
-        if check_choice("device", self.device, ["auto", "cpu", "cuda"]) == "cuda":
-            tensors_on('device="cuda"')
+        check_device(self.device)
         check_callbacks(self.callbacks)
         if checkpoint_path(self.checkpoint) is not None and self.warm_start:
             raise ValueError(
@@ -250,7 +248,7 @@ class TransportImputer(BaseImputer):
             self._warn_of_other_scales(values, missing, work, holes)
         elif not self.scale:
             standardised = np.flatnonzero(~self._columns.scaled)
-            _warn_of_spreads(work[:, standardised], holes[:, standardised])
+            warn_of_spreads(work[:, standardised], holes[:, standardised])
         if self.validation_fraction == "auto":
             share = _SHARE_HIDDEN if len(work) >= _FEWEST_ROWS_TO_HIDE else 0.0
         else:
@@ -390,13 +388,3 @@ class TransportImputer(BaseImputer):
                 f'batch_size={self.batch_size} exceeds the {pool} rows it is drawn from; pass "auto" or at most {pool}'
             )
         return int(self.batch_size)
-
-
-def _warn_of_spreads(table: NDArray[np.float32], holes: NDArray[np.bool_]) -> None:
-    spreads = [float(column[~hole].std()) for column, hole in zip(table.T, holes.T, strict=True)]
-    if spreads and (min(spreads) < _WIDEST_SPREADS[0] or max(spreads) > _WIDEST_SPREADS[1]):
-        warn_user(
-            f"with scale=False columns should have about unit spread, got {min(spreads):.3g} to {max(spreads):.3g}; "
-            "standardise them first, or pass scale=True",
-            OtimputeWarning,
-        )

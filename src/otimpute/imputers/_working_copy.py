@@ -9,11 +9,14 @@ from numpy.typing import NDArray
 
 from .._stored import Array, stored
 from .._threads import each_in_threads
+from .._warn import warn_user
+from ..exceptions import OtimputeWarning
 from ..table import Standardiser
 
 # Rows handled at a time where a temporary in float64 is needed: keeps memory near the size of the table itself.
 CHUNK = 65_536
 _LARGEST_UNSCALED = 1e6
+_WIDEST_SPREADS = 0.1, 10.0  # of columns that are not rescaled
 
 
 def chunks_of(n_rows: int) -> list[slice]:
@@ -111,3 +114,14 @@ class WorkingColumns:
         if not np.isfinite(start[holes]).all():
             raise ValueError("initial must be finite wherever a value is missing")
         return start
+
+
+def warn_of_spreads(table: NDArray[np.float32], holes: NDArray[np.bool_]) -> None:
+    """Say so where columns that were not rescaled are far from unit spread."""
+    spreads = [float(column[~hole].std()) for column, hole in zip(table.T, holes.T, strict=True)]
+    if spreads and (min(spreads) < _WIDEST_SPREADS[0] or max(spreads) > _WIDEST_SPREADS[1]):
+        warn_user(
+            f"with scale=False columns should have about unit spread, got {min(spreads):.3g} to {max(spreads):.3g}; "
+            "standardise them first, or pass scale=True",
+            OtimputeWarning,
+        )

@@ -16,6 +16,7 @@ import triton
 import triton.language as tl
 from torch import Tensor
 
+from ..._gpu import tile_size
 from .contract import N_ANNEALING_ITERATIONS, annealed_epsilons
 
 _PROGRAMS = 264  # two for each of the 132 multiprocessors of an H100 or H200: fewer leave some idle
@@ -214,11 +215,11 @@ def _streamed(x: Tensor, y: Tensor, h: Tensor, values: Tensor | None, precision:
         m,
         D=d,
         N_VALUES=n_values,
-        VALUES=_power_of_two(n_values),
+        VALUES=tile_size(n_values),
         TILES_PER_PART=tiles_per_part,
         ROWS=tiles.rows,
         COLUMNS=tiles.columns,
-        CHUNK=min(tiles.chunk, _power_of_two(d)),
+        CHUNK=min(tiles.chunk, tile_size(d)),
         PRECISION=precision if x.dtype == torch.float32 else "ieee",
         num_warps=tiles.warps,
         num_stages=2,
@@ -230,12 +231,6 @@ def _rounded_up(count: int) -> int:
     """To three binary digits: few loops are compiled for clouds of many sizes, none is a quarter too long."""
     step: int = 2 ** max(0, count.bit_length() - 3)
     return -(-count // step) * step
-
-
-def _power_of_two(size: int) -> int:
-    """The smallest that holds ``size`` and is not too small for a product of tiles."""
-    power: int = triton.next_power_of_2(size)
-    return max(16, power)
 
 
 def _marginal_error(before: Tensor, updated: Tensor, weights: Tensor, log_weights: Tensor) -> Tensor:
