@@ -5,6 +5,7 @@ from __future__ import annotations
 import numba
 import numpy as np
 import pytest
+from scipy.special import logsumexp
 
 from otimpute.transport.kernels import _loops
 
@@ -53,6 +54,23 @@ def test_balance_reaches_the_same_plan_from_any_start(kind, start):
     assert error <= tolerance
     np.testing.assert_allclose(plan.sum(axis=1), a, rtol=0, atol=10 * tolerance)
     np.testing.assert_allclose(plan.sum(axis=0), b, rtol=0, atol=10 * tolerance)
+
+
+def test_every_iteration_is_exact_even_where_plans_span_more_than_float32_does(kind):
+    a = np.full(12, 1 / 12, kind)
+    for seed in range(40):
+        rng = np.random.default_rng(seed)
+        x, y = rng.normal(size=(2, 12, 2))
+        G, start = (x @ y.T).astype(kind), (200 * rng.normal(size=12)).astype(kind)
+        F, (H, u, v, w, t) = start.copy(), (np.empty(12, kind) for _ in range(5))
+        _loops.balance(G, kind(60), a, a, F, H, np.empty_like(G), u, v, w, t, 20, 0.0)
+        exact_F = start.astype(float)
+        exact_H = -logsumexp(60.0 * G + exact_F[:, None], b=1 / 12, axis=0)
+        for _ in range(20):
+            exact_F = -logsumexp(60.0 * G + exact_H, b=1 / 12, axis=1)
+            exact_H = -logsumexp(60.0 * G + exact_F[:, None], b=1 / 12, axis=0)
+        np.testing.assert_allclose(F, exact_F, rtol=0, atol=1e-3)
+        np.testing.assert_allclose(H, exact_H, rtol=0, atol=1e-3)
 
 
 @pytest.mark.parametrize("start", [0, 1, 2])

@@ -18,8 +18,10 @@ from ..cost import half_squared_norms as _half_squared_norms
 
 half_squared_norms = compiled(_half_squared_norms)
 
-# Scalings outside this range are folded into the potentials before float32 (largest 3e38) can overflow.
-_LARGEST_SCALING = 1e20
+# Scalings outside this range are folded into the potentials. In float32 the factors of the plan are at least exp(−69) = 1e-30
+# (`exp` says why): times two scalings of at most 1e11 that is too little to be seen in a sum, as what is smaller would be.
+_LARGEST_SCALING = 1e11
+_LARGEST_SCALING_FLOAT64 = 1e20  # any up to 1e140 would do
 _LARGEST_EXPONENT = 80.0
 _WORST_ERROR = 2.0  # the ℓ1 distance of two distributions that share nothing
 
@@ -174,9 +176,9 @@ def balance(G, s, a, b, F, H, K, u, v, w, t, n_iterations, tolerance):  # type: 
 
     Stops after ``n_iterations`` or when the ℓ1 error of the column marginal is at most ``tolerance``. On return ``K`` with
     ``w = b·v`` gives the row projections and ``K`` with ``a·u`` the column projections; neither is folded into ``K``.
-    Returns (iterations, error).
+    Returns (iterations, error); the error is that of the iteration before where the last one was folded into the potentials.
     """
-    bound = G.dtype.type(_LARGEST_SCALING)
+    bound = G.dtype.type(_LARGEST_SCALING if G.itemsize == 4 else _LARGEST_SCALING_FLOAT64)
     one = G.dtype.type(1)
     _build_plan_by_columns(G, s, F, K, H)
     _scale_columns(K, a, b, v, w)
@@ -215,7 +217,7 @@ def balance_self(G, s, a, F, K, u, w, t, n_iterations, tolerance):  # type: igno
 
     On return ``K`` with ``w = a·u`` gives the projections. Returns (iterations, error).
     """
-    bound = G.dtype.type(_LARGEST_SCALING)
+    bound = G.dtype.type(_LARGEST_SCALING if G.itemsize == 4 else _LARGEST_SCALING_FLOAT64)
     one = G.dtype.type(1)
     n = F.shape[0]
     _build_plan(G, s, F, F, K)
