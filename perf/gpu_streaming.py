@@ -101,7 +101,7 @@ def ours(x: Tensor, y: Tensor, epsilon: float, tolerance: float) -> tuple:
     cross = streaming.cross(x, y, a, a, largest_cost, tolerance, MAX_SWEEPS)
     self_x, self_y = (streaming.itself(points, a, tolerance, MAX_SWEEPS) for points in (x, y))
     value = epsilon * (a * (cross.F - self_x.F) + a * (cross.H - self_y.F)).sum()
-    to_x, to_y = (streaming.project(x, points, H + a.log(), points) for points, H in ((x, self_x.F), (y, cross.H)))
+    to_x, to_y = (streaming.project(x, points, H, a.log(), points) for points, H in ((x, self_x.F), (y, cross.H)))
     gradient = math.sqrt(epsilon) * (a[:, :, None] * (to_x - to_y))[0]
     potentials = cross.F + x_norms, cross.H + y_norms, self_x.F + x_norms, self_y.F + y_norms
     n_softmins = 2 * cross.n_sweeps + self_x.n_sweeps + self_y.n_sweeps
@@ -116,13 +116,13 @@ def scaled(x: Tensor, y: Tensor, epsilon: float) -> tuple[Tensor, Tensor]:
 def marginal_error(x: Tensor, y: Tensor, epsilon: float, f: Tensor, g: Tensor, self_f: Tensor, self_g: Tensor) -> float:
     """The largest ℓ1 error of the marginals of the three plans, in float64."""
     x, y = scaled(x.double(), y.double(), epsilon)
-    log_a = -math.log(x.shape[1])
+    log_a = torch.full(x.shape[:2], -math.log(x.shape[1]), dtype=x.dtype, device=x.device)
     potentials = [potential.detach().double()[None] / epsilon for potential in (f, g, self_f, self_g)]
     F, H, self_F, self_H = (
         p - streaming.half_squared_norms(points) for p, points in zip(potentials, (x, y, x, y), strict=True)
     )
     sides = (x, y, F, H), (y, x, H, F), (x, x, self_F, self_F), (y, y, self_H, self_H)
-    return max(float(((F - streaming.softmin(x, y, H + log_a)).exp() - 1).abs().mean()) for x, y, F, H in sides)
+    return max(float(((F - streaming.softmin(x, y, H, log_a)).exp() - 1).abs().mean()) for x, y, F, H in sides)
 
 
 def geomloss(epsilon: float, scaling: float, **options) -> SamplesLoss:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from typing import Any
 
 import numpy as np
 import pytest
@@ -51,6 +52,21 @@ def _close(actual: torch.Tensor, expected: torch.Tensor, absolute: float) -> Non
     np.testing.assert_allclose(actual.cpu(), expected.cpu(), rtol=0, atol=absolute)
 
 
+def _softmin(x: torch.Tensor, y: torch.Tensor, h: torch.Tensor, **options: Any) -> torch.Tensor:
+    """Heights are given in two parts, which the kernel adds."""
+    log_weights = _log_weights(h)
+    return _streaming.softmin(x, y, h - log_weights, log_weights, **options)
+
+
+def _project(x: torch.Tensor, y: torch.Tensor, h: torch.Tensor) -> torch.Tensor:
+    log_weights = _log_weights(h)
+    return _streaming.project(x, y, h - log_weights, log_weights, y)
+
+
+def _log_weights(h: torch.Tensor) -> torch.Tensor:
+    return torch.linspace(-2, 1, h.shape[1], dtype=h.dtype, device=h.device).expand_as(h)
+
+
 SHAPES = [(1, 1, 1), (5, 3, 17), (64, 64, 64), (129, 65, 3), (3, 700, 2), (130, 70, 200)]
 
 
@@ -58,41 +74,49 @@ SHAPES = [(1, 1, 1), (5, 3, 17), (64, 64, 64), (129, 65, 3), (3, 700, 2), (130, 
 def test_softmin_is_the_logarithm_of_the_sum(kind, n, m, d):
     x, y, h = _tensors(kind, n, m, d)
     expected = -torch.logsumexp(x.double() @ y.double().mT + h.double()[:, None, :], dim=2)
-    _close(_streaming.softmin(x, y, h), expected, KINDS[kind])
+    _close(_softmin(x, y, h), expected, KINDS[kind])
+
+
+@pytest.mark.parametrize("relaxation", [0.5, 1.0, 1.75])
+def test_an_update_goes_as_far_towards_the_softmin_as_it_is_told(kind, relaxation):
+    x, y, h = _tensors(kind, 5, 70, 3)
+    before = torch.randn_like(x[..., 0])
+    expected = before.lerp(_softmin(x, y, h), relaxation)
+    _close(_softmin(x, y, h, before=before, relaxation=relaxation), expected, KINDS[kind])
 
 
 @pytest.mark.parametrize(("n", "m", "d"), SHAPES)
 def test_project_is_the_average_by_softmax(kind, n, m, d):
     x, y, h = _tensors(kind, n, m, d)
     weights = torch.softmax(x.double() @ y.double().mT + h.double()[:, None, :], dim=2)
-    _close(_streaming.project(x, y, h, y), weights @ y.double(), KINDS[kind])
+    _close(_project(x, y, h), weights @ y.double(), KINDS[kind])
 
 
 def test_products_may_be_rounded_as_ieee_does():
     x, y, h = _tensors("float32", 5, 9, 3)
-    _close(_streaming.softmin(x, y, h, precision="ieee"), _streaming.softmin(x, y, h), 1e-5)
+    _close(_softmin(x, y, h, precision="ieee"), _softmin(x, y, h), 1e-5)
 
 
 def test_points_without_weight_add_nothing_even_if_a_whole_part_of_the_columns_has_none(kind):
     x, y, h = _tensors(kind, 5, 300, 3)
     h[:, :200] = -torch.inf
-    _close(_streaming.softmin(x, y, h), _streaming.softmin(x, y[:, 200:], h[:, 200:]), KINDS[kind])
-    _close(_streaming.project(x, y, h, y), _streaming.project(x, y[:, 200:], h[:, 200:], y[:, 200:]), KINDS[kind])
+    _close(_softmin(x, y, h), _softmin(x, y[:, 200:], h[:, 200:]), KINDS[kind])
+    _close(_project(x, y, h), _project(x, y[:, 200:], h[:, 200:]), KINDS[kind])
 
 
 def test_exponents_of_any_size_neither_overflow_nor_vanish(kind):
     x, y, h = _tensors(kind, 5, 70, 3)
     for shift in (-1e4, 1e4):
-        _close(_streaming.softmin(x, y, h + shift), _streaming.softmin(x, y, h) - shift, 1e4 * KINDS[kind])
+        _close(_softmin(x, y, h + shift), _softmin(x, y, h) - shift, 1e4 * KINDS[kind])
 
 
 def test_a_batch_is_its_members_one_by_one(kind):
     x, y, h = _tensors(kind, 7, 9, 3, batches=3)
-    together = _streaming.softmin(x, y, h), _streaming.project(x, y, h, y)
+    together = _softmin(x, y, h), _project(x, y, h)
     for k in range(3):
         member = slice(k, k + 1)
-        _close(together[0][member], _streaming.softmin(x[member], y[member], h[member]), 0)
-        _close(together[1][member], _streaming.project(x[member], y[member], h[member], y[member]), 0)
+        _close(together[0][member], _softmin(x[member], y[member], h[member]), 0)
+        _close(together[1][member], _project(x[member], y[member], h[member]), 0)
 
 
 def _clouds(d: int, without_weight: int = 0) -> tuple[np.ndarray, ...]:

@@ -173,8 +173,9 @@ def test_value_at_small_epsilon_is_the_exact_transport_cost(kernel, weighted):
 def test_divergence_of_two_diracs_is_half_their_squared_distance(kernel, epsilon):
     result = sinkhorn_divergence([[1.0, 2.0]], [[4.0, -2.0]], epsilon=epsilon, kernel=kernel)
     _close(result.value, 12.5, absolute=1e-6 * max(epsilon, 12.5))
-    _close(result.gradient_x, [[-3.0, 4.0]], absolute=1e-9)
-    _close(result.gradient_y, [[3.0, -4.0]], absolute=1e-9)
+    rounding = 1e-6 if kernel == "cuda" else 1e-9  # it projects in float32 where that is enough
+    _close(result.gradient_x, [[-3.0, 4.0]], absolute=rounding)
+    _close(result.gradient_y, [[3.0, -4.0]], absolute=rounding)
 
 
 @pytest.mark.parametrize("epsilon", [0.5, 10.0])

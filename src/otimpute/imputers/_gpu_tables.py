@@ -87,42 +87,37 @@ class GpuTables:
         """The same for batches whose matrix fits nowhere but in memory, where it is never written."""
         from ..transport.kernels._streaming import project, softmin
 
-        torch, shape = self.torch, (self.n_fits * self.n_pairs, self.m)
+        torch, n_problems = self.torch, self.n_fits * self.n_pairs
         offsets = torch.arange(self.n_fits, device=self.device)[:, None] * self.n_rows
-        places = (rows.long() + offsets).view(*shape[:1], 2, self.m)
-        log_weight = -math.log(self.m)
-
-        def of(table: Tensor, side: int) -> Tensor:
-            return table.flatten(0, 1)[places[:, side]]
-
-        mapped = [of(self.mapped, side) for side in range(2)]
-        scaled = [points * LN_2 for points in mapped]  # of one side: products in natural units
-        norms = [of(self.norms, side) * LN_2 for side in range(2)]
-        warm = [of(self.potentials, side) * LN_2 for side in range(2)]
+        places = (rows.long() + offsets).view(n_problems, 2, self.m)
+        mapped = self.mapped.flatten(0, 1)[places]
+        scaled = mapped * LN_2  # of one side: products in natural units
+        norms = self.norms.flatten()[places] * LN_2
+        warm = self.potentials.flatten(0, 1)[places] * LN_2 - norms[..., None]
+        log_weights = torch.full_like(norms, -math.log(self.m))
         projected, new = self.projected.flatten(0, 1), self.new_potentials.flatten(0, 1)
-        shares = []
-        for side in range(2):
-            F = warm[side][..., SELF] - norms[side]
-            for _ in range(self.iterations[1]):
-                F = (F + softmin(scaled[side], mapped[side], F + log_weight)) / 2
-            projected[:, SELF, side] = project(scaled[side], mapped[side], F + log_weight, mapped[side])
-            new[:, SELF, side] = (F + norms[side]) / LN_2
-            shares.append(-(F + norms[side]).mean(dim=1))
-        F = warm[0][..., CROSS] - norms[0]
-        H = softmin(scaled[1], mapped[0], F + log_weight)
-        error = torch.zeros_like(shares[0])
+        # Own terms of both sides at once: they are twice as many clouds.
+        clouds, heights, F = (each.flatten(0, 1) for each in (mapped, log_weights, warm[..., SELF]))
+        for _ in range(self.iterations[1]):
+            F = softmin(scaled.flatten(0, 1), clouds, F, heights, before=F, relaxation=0.5)
+        projected[:, SELF] = project(scaled.flatten(0, 1), clouds, F, heights, clouds).view_as(mapped)
+        own = F.view_as(norms) + norms
+        x, y, x_scaled, y_scaled = (each[:, side].contiguous() for each in (mapped, scaled) for side in range(2))
+        weights = log_weights[:, 0].contiguous()
+        F = warm[:, 0, :, CROSS]
+        H = softmin(y_scaled, x, F, weights)
+        before = H
         for _ in range(self.iterations[0]):
-            F = softmin(scaled[0], mapped[1], H + log_weight)
-            before, H = H, softmin(scaled[1], mapped[0], F + log_weight)
-            error = ((before - H).exp() - 1).abs().mean(dim=1)
-        projected[:, CROSS, 0] = project(scaled[0], mapped[1], H + log_weight, mapped[1])
-        projected[:, CROSS, 1] = project(scaled[1], mapped[0], F + log_weight, mapped[0])
-        F, H = F + norms[0], H + norms[1]
+            F = softmin(x_scaled, y, H, weights)
+            before, H = H, softmin(y_scaled, x, F, weights)
+        error = ((before - H).exp() - 1).abs().mean(dim=1)
+        projected[:, CROSS, 0] = project(x_scaled, y, H, weights, y)
+        projected[:, CROSS, 1] = project(y_scaled, x, F, weights, x)
+        F, H = F + norms[:, 0], H + norms[:, 1]
         # The constant that can be moved between f and g is fixed so that a row's potential does not depend on its side.
         shift = ((F - H).mean(dim=1) / 2)[:, None]
-        new[:, CROSS, 0], new[:, CROSS, 1] = (F - shift) / LN_2, (H + shift) / LN_2
-        shares.append((F + H).mean(dim=1))
-        found = torch.stack([*(share / LN_2 for share in shares), error], dim=1)
+        new[:, SELF], new[:, CROSS] = own / LN_2, torch.stack([F - shift, H + shift], dim=1) / LN_2
+        found = torch.stack([*(-own.mean(dim=2) / LN_2).T, (F + H).mean(dim=1) / LN_2, error], dim=1)
         self.found.index_copy_(0, (self.clock[:1] + ahead).long(), found.view(1, self.n_fits, self.n_pairs, 4))
 
     def _metrics(self, geometries: Sequence[Geometry]) -> tuple[Tensor, Tensor]:

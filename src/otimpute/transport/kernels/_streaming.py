@@ -45,6 +45,7 @@ def _stream(  # type: ignore[no-untyped-def]
     x,
     y,
     h,
+    log_weights,
     values,
     log_sums,
     means,
@@ -59,7 +60,7 @@ def _stream(  # type: ignore[no-untyped-def]
     CHUNK: tl.constexpr,
     PRECISION: tl.constexpr,
 ):
-    """For a block of rows and a part of the columns: log2 Σ_j w_ij and Σ_j w_ij v_j / Σ_j w_ij, w_ij = exp(x_i·y_j + h_j).
+    """For a block of rows and a part of the columns: log2 Σ_j w_ij and Σ_j w_ij v_j / Σ_j w_ij, w_ij = b_j exp(x_i·y_j + h_j).
 
     Tile by tile, with the largest exponent so far taken out of the sums, as in flash attention.
     """
@@ -84,8 +85,9 @@ def _stream(  # type: ignore[no-untyped-def]
             x_chunk = tl.load(x_at, mask=row_exists[:, None] & exists[None, :], other=0.0)
             y_chunk = tl.load(y_at, mask=column_exists[:, None] & exists[None, :], other=0.0)
             products = tl.dot(x_chunk, tl.trans(y_chunk), products, input_precision=PRECISION, out_dtype=real)
-        heights = tl.load(h + batch * m + start + column, mask=column_exists, other=float("-inf")) * _LOG2_E
-        exponents = products * _LOG2_E + heights[None, :]
+        heights = tl.load(h + batch * m + start + column, mask=column_exists, other=float("-inf"))
+        heights += tl.load(log_weights + batch * m + start + column, mask=column_exists, other=0.0)
+        exponents = (products + heights[None, :]) * _LOG2_E
         larger = tl.maximum(largest, tl.max(exponents, axis=1))
         weights = tl.exp2(exponents - larger[:, None])
         kept = tl.exp2(largest - larger)
@@ -104,8 +106,8 @@ def _stream(  # type: ignore[no-untyped-def]
 
 
 @triton.jit
-def _merge(log_sums, softmins, size, N_PARTS: tl.constexpr, BLOCK: tl.constexpr):  # type: ignore[no-untyped-def]
-    """−log of the sum over parts."""
+def _merge(log_sums, before, updated, relaxation, size, N_PARTS: tl.constexpr, BLOCK: tl.constexpr):  # type: ignore[no-untyped-def]
+    """−log of the sum over parts, and from ``before`` so far towards it."""
     at = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
     inside = at < size
     largest = tl.load(log_sums + at, mask=inside, other=0.0)
@@ -114,7 +116,10 @@ def _merge(log_sums, softmins, size, N_PARTS: tl.constexpr, BLOCK: tl.constexpr)
     total = tl.zeros([BLOCK], log_sums.dtype.element_ty)
     for part in range(N_PARTS):
         total += tl.exp2(tl.load(log_sums + part * size + at, mask=inside, other=0.0) - largest)
-    tl.store(softmins + at, -_LN_2 * (largest + tl.log2(total)), mask=inside)
+    softmins = -_LN_2 * (largest + tl.log2(total))
+    if before is not None:
+        softmins -= (softmins - tl.load(before + at, mask=inside, other=0.0)) * (1 - relaxation)
+    tl.store(updated + at, softmins, mask=inside)
 
 
 class Solution(NamedTuple):
@@ -126,20 +131,36 @@ class Solution(NamedTuple):
     n_sweeps: int
 
 
-def softmin(x: Tensor, y: Tensor, h: Tensor, precision: str = "tf32x3") -> Tensor:
-    """``−log Σ_j exp(x_i·y_j + h_j)``, as ``[B, N]``; float32 products by ``precision``, "tf32x3" or "ieee"."""
-    log_sums, _ = _streamed(x, y, h, None, precision)
-    softmins = torch.empty_like(log_sums[0])
+def softmin(
+    x: Tensor,
+    y: Tensor,
+    h: Tensor,
+    log_weights: Tensor,
+    *,
+    before: Tensor | None = None,
+    relaxation: float = 1.0,
+    precision: str = "tf32x3",
+) -> Tensor:
+    """``−log Σ_j b_j exp(x_i·y_j + h_j)``, as ``[B, N]``, or from ``before`` so far towards it.
+
+    Two launches: where clouds are small, these are what takes time. Products of float32 are made by ``precision``, "tf32x3" or
+    "ieee".
+    """
+    log_sums, _ = _streamed(x, y, h, log_weights, None, precision)
+    updated = torch.empty_like(log_sums[0])
+    before = None if before is None else before.contiguous()
     block = 256
-    _merge[(triton.cdiv(softmins.numel(), block),)](log_sums, softmins, softmins.numel(), N_PARTS=len(log_sums), BLOCK=block)
-    return softmins
+    _merge[(triton.cdiv(updated.numel(), block),)](
+        log_sums, before, updated, relaxation, updated.numel(), N_PARTS=len(log_sums), BLOCK=block
+    )
+    return updated
 
 
-def project(x: Tensor, y: Tensor, h: Tensor, values: Tensor, precision: str = "tf32x3") -> Tensor:
-    """``Σ_j softmax_j(x_i·y_j + h_j) values_j``, as ``[B, N, V]``; few values at a time, which have to fit into registers."""
+def project(x: Tensor, y: Tensor, h: Tensor, log_weights: Tensor, values: Tensor, precision: str = "tf32x3") -> Tensor:
+    """Means of ``values_j`` by the same weights, as ``[B, N, V]``; few values at a time, which have to fit into registers."""
     chunks = []
     for chunk in values.split(_TILES[x.dtype].chunk, dim=2):
-        log_sums, means = _streamed(x, y, h, chunk.contiguous(), precision)
+        log_sums, means = _streamed(x, y, h, log_weights, chunk.contiguous(), precision)
         shares = torch.softmax(log_sums * _LN_2.value, dim=0)
         chunks.append((shares[..., None] * means).sum(dim=0))
     return torch.cat(chunks, dim=2)
@@ -152,8 +173,8 @@ def cross(x: Tensor, y: Tensor, a: Tensor, b: Tensor, largest_cost: float, toler
     F, H = (-half_squared_norms(points) / levels[0] for points in (x, y))
 
     def sweep(x: Tensor, F: Tensor, H: Tensor, relaxation: float = 1.0) -> tuple[Tensor, Tensor]:
-        F = F.lerp(softmin(x, y, H + log_b), relaxation)
-        return F, H.lerp(softmin(y, x, F + log_a), relaxation)
+        F = softmin(x, y, H, log_b, before=F, relaxation=relaxation)
+        return F, softmin(y, x, F, log_a, before=H, relaxation=relaxation)
 
     n_sweeps = 0
     for level in levels[:-1]:
@@ -181,9 +202,8 @@ def itself(x: Tensor, a: Tensor, tolerance: float, max_sweeps: int) -> Solution:
     F, n_sweeps = -half_squared_norms(x), 0
     for n in _sweeps_between_looks(max_sweeps):
         for _ in range(n):
-            before, updated = F, softmin(x, x, F + log_a)
-            F = (before + updated) / 2
-        error = _marginal_error(before, updated, a, log_a)
+            before, F = F, softmin(x, x, F, log_a, before=F, relaxation=0.5)
+        error = _marginal_error(before, 2 * F - before, a, log_a)
         n_sweeps += n
         if not float(error.max()) > tolerance:
             break
@@ -195,7 +215,9 @@ def half_squared_norms(points: Tensor) -> Tensor:
     return points.square().sum(dim=2) / 2
 
 
-def _streamed(x: Tensor, y: Tensor, h: Tensor, values: Tensor | None, precision: str) -> tuple[Tensor, Tensor]:
+def _streamed(
+    x: Tensor, y: Tensor, h: Tensor, log_weights: Tensor, values: Tensor | None, precision: str
+) -> tuple[Tensor, Tensor]:
     """What `_stream` finds in each part of the columns: ``[parts, B, N]`` and ``[parts, B, N, V]``."""
     (n_batches, n, d), m = x.shape, y.shape[1]
     tiles = _TILES[x.dtype]
@@ -208,6 +230,7 @@ def _streamed(x: Tensor, y: Tensor, h: Tensor, values: Tensor | None, precision:
         x.contiguous(),
         y.contiguous(),
         h.contiguous(),
+        log_weights.contiguous(),
         values,
         log_sums,
         means,

@@ -46,8 +46,8 @@ def project(x: Array, y: Array, b: Array, g: Array, epsilon: float) -> Array:
     with _clouds(x, y, epsilon, _PROJECTION_ERROR) as clouds:
         from . import _streaming
 
-        h = clouds.tensor(g / epsilon - clouds.y_norms) + clouds.tensor(b).log()
-        projected = _streaming.project(clouds.x, clouds.y, h, clouds.y)
+        h = clouds.tensor(g / epsilon - clouds.y_norms)
+        projected = _streaming.project(clouds.x, clouds.y, h, clouds.tensor(b).log(), clouds.y)
         return clouds.centre + float(np.sqrt(epsilon)) * _array(projected)
 
 
