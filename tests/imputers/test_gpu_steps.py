@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from scipy.special import logsumexp, softmax
 
 import otimpute.imputers._checkpoint as checkpoints
 import otimpute.imputers._gpu_steps as gpu_steps
@@ -18,6 +19,7 @@ from otimpute.exceptions import GpuError, OtimputeWarning
 from otimpute.imputers._batches import Plan, make_geometry
 from otimpute.imputers._cpu_steps import CpuSteps, make_cells
 from otimpute.imputers._gpu_steps import Fit, GpuSteps
+from otimpute.imputers._gpu_tables import GpuTables
 from otimpute.imputers._pairs import ALL_ROWS
 from otimpute.imputers._working_copy import padded_width
 
@@ -100,7 +102,51 @@ def test_fits_side_by_side_do_not_touch_each_other() -> None:
     assert_alike(*both(fits, [Plan(seed, ALL_ROWS, ALL_ROWS, 20, 3) for seed in (7, 8)], 8, 2, 2), 2)
 
 
-@pytest.mark.skipif(HAS_GPU, reason="only the interpreter lets a test come between two kernels")
+@pytest.mark.parametrize("m", [12, 16])
+def test_comparisons_are_exact_even_where_plans_span_more_than_float32_does(m: int) -> None:
+    n_pairs, epsilon = 20, 1 / 60
+    tables = GpuTables([make_geometry(np.zeros((0, 0)), epsilon, 1.0, 2, 8)], 2 * m * n_pairs, 1, m, n_pairs, (20, 3))
+    rng = np.random.default_rng(0)
+    points, start = rng.normal(size=(2 * m * n_pairs, 2)).astype(np.float32), 200 * rng.normal(size=(2 * m * n_pairs, 2))
+    tables.values[0, :, :2] = torch.tensor(points)
+    tables.potentials[0] = torch.tensor(start / np.log(2))
+    tables.map_all()
+    tables.compare(torch.arange(2 * m * n_pairs, dtype=torch.int32, device=tables.device)[None], 0)
+    potentials = np.log(2) * tables.new_potentials[0].cpu().numpy()
+    projected = (tables.projected[0] * tables.from_metric[0]).cpu().numpy()[..., :2]
+    errors = tables.found[0, 0, :, 3].cpu().numpy()
+    clouds, starts = points.reshape(n_pairs, 2, m, 2).astype(float), start.reshape(n_pairs, 2, m, 2)
+    for pair, ((x, y), (x_start, _)) in enumerate(zip(clouds, starts, strict=True)):
+        own, cross = (-((x[:, None] - points) ** 2).sum(axis=2) / (2 * epsilon) for points in (x, y))
+        f = x_start[:, 1]
+        g = before = -logsumexp(f + cross.T, axis=1, b=1 / m)
+        for _ in range(20):
+            f = -logsumexp(g + cross, axis=1, b=1 / m)
+            before, g = g, -logsumexp(f + cross.T, axis=1, b=1 / m)
+        shift = (f.mean() - g.mean()) / 2
+        np.testing.assert_allclose(potentials[pair, 1], [f - shift, g + shift], rtol=0, atol=2e-3)
+        np.testing.assert_allclose(projected[pair, 1], [softmax(g + cross, 1) @ y, softmax(f + cross.T, 1) @ x], atol=2e-3)
+        np.testing.assert_allclose(errors[pair], np.abs(np.exp(before - g) - 1).mean(), atol=2e-3)
+        f = x_start[:, 0]
+        for _ in range(3):
+            f = (f - logsumexp(f + own, axis=1, b=1 / m)) / 2
+        np.testing.assert_allclose(potentials[pair, 0, 0], f, rtol=0, atol=2e-3)
+        np.testing.assert_allclose(projected[pair, 0, 0], softmax(f + own, 1) @ x, rtol=0, atol=2e-3)
+
+
+def test_a_small_epsilon_and_a_batch_that_fills_no_tile_give_what_the_cpu_gives() -> None:
+    work, free, _ = table(60, 3)
+    geometry = make_geometry(np.zeros((0, 0)), 1e-3, 1.0, 3, work.shape[1])
+    _, steps, found = both([(work, free, geometry)], [Plan(0, ALL_ROWS, ALL_ROWS, 20, 3)], 13, 1, 10, rate=1e-2)
+    assert np.isfinite(steps.on_host(steps.read(0))).all()
+    for of_cpu, of_gpu in found:
+        np.testing.assert_allclose(of_gpu, of_cpu, rtol=0.05)
+
+
+BETWEEN_KERNELS = pytest.mark.skipif(HAS_GPU, reason="only the interpreter lets a test come between two kernels")
+
+
+@BETWEEN_KERNELS
 def test_what_float32_cannot_scale_is_solved_in_the_log_domain(monkeypatch: pytest.MonkeyPatch) -> None:
     from otimpute.imputers import _gpu_kernels
 
@@ -116,6 +162,18 @@ def test_what_float32_cannot_scale_is_solved_in_the_log_domain(monkeypatch: pyte
     work, free, A = table(24, 4)
     geometry = make_geometry(A @ A.T, 0.3, 1.0, 4, work.shape[1])
     assert_alike(*both([(work, free, geometry)], [Plan(7, ALL_ROWS, ALL_ROWS, 20, 3)], 8, 2, 2), 2)
+
+
+@BETWEEN_KERNELS
+@pytest.mark.parametrize("m", [13, 16])
+def test_scalings_are_enough_for_ordinary_batches(m: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    from otimpute.imputers import _gpu_kernels
+
+    for name in ("balance_logarithms", "balance_self_logarithms"):
+        monkeypatch.setattr(_gpu_kernels, name, lambda *_: pytest.fail("took the slow way"))
+    work, free, A = table(40, 4)
+    geometry = make_geometry(A @ A.T, 0.3, 1.0, 4, work.shape[1])
+    assert_alike(*both([(work, free, geometry)], [Plan(7, ALL_ROWS, ALL_ROWS, 20, 3)], m, 2, 2), 2)
 
 
 @pytest.mark.skipif(not HAS_GPU, reason="there is no GPU, and so no graph")

@@ -134,12 +134,14 @@ def compare_batches(  # type: ignore[no-untyped-def]
         y_rows = tl.load(rows + m + lane, mask=there, other=0)
         x_norms = tl.load(norms + x_rows, mask=there, other=0.0)
         y_norms = tl.load(norms + y_rows, mask=there, other=0.0)
-        warm = tl.load(potentials + 2 * x_rows.to(tl.int64) + 1, mask=there, other=-float("inf")) - x_norms
+        warm = tl.load(potentials + 2 * x_rows.to(tl.int64) + 1, mask=there, other=0.0) - x_norms
         G = _products(mapped, x_rows, y_rows, there, M, STRIDE, CHUNK, PRECISION)
-        F, H, K, row_weights, column_weights, error, fine = balance(G, warm, a, a, N_CROSS)
+        G_back = _products(mapped, y_rows, x_rows, there, M, STRIDE, CHUNK, PRECISION)
+        F, H, P, P_back, v, u, masses, masses_back, error, fine = balance(G, G_back, warm, a, a, N_CROSS)
         if fine == 0:
             G = _products(mapped, x_rows, y_rows, there, M, STRIDE, CHUNK, PRECISION)
-            F, H, K, row_weights, column_weights, error = balance_logarithms(G, warm, a, a, N_CROSS)
+            G_back = _products(mapped, y_rows, x_rows, there, M, STRIDE, CHUNK, PRECISION)
+            F, H, P, P_back, v, u, masses, masses_back, error = balance_logarithms(G, G_back, warm, a, a, N_CROSS)
         F += x_norms
         H += y_norms
         # The constant that can be moved between f and g is fixed so that a row's potential does not depend on its side.
@@ -149,28 +151,22 @@ def compare_batches(  # type: ignore[no-untyped-def]
         tl.store(places + 3 * m, H + shift, mask=there)
         tl.store(found + 2, f_mean + g_mean)
         tl.store(found + 3, error)
-        masses = tl.sum(K * column_weights[None, :], axis=1)
-        _store_projection(
-            projected + 2 * m * STRIDE, mapped, K, y_rows, column_weights, masses, there, STRIDE, CHUNK, PRECISION
-        )
-        masses = tl.sum(K * row_weights[:, None], axis=0)
-        _store_projection(
-            projected + 3 * m * STRIDE, mapped, tl.trans(K), x_rows, row_weights, masses, there, STRIDE, CHUNK, PRECISION
-        )
+        cross = projected + 2 * m * STRIDE
+        _store_projection(cross, mapped, P, y_rows, v, masses, there, STRIDE, CHUNK, PRECISION)
+        _store_projection(cross + m * STRIDE, mapped, P_back, x_rows, u, masses_back, there, STRIDE, CHUNK, PRECISION)
     else:
         x_rows = tl.load(rows + term * m + lane, mask=there, other=0)
         x_norms = tl.load(norms + x_rows, mask=there, other=0.0)
-        warm = tl.load(potentials + 2 * x_rows.to(tl.int64), mask=there, other=-float("inf")) - x_norms
+        warm = tl.load(potentials + 2 * x_rows.to(tl.int64), mask=there, other=0.0) - x_norms
         G = _products(mapped, x_rows, x_rows, there, M, STRIDE, CHUNK, PRECISION)
-        F, K, weights, fine = balance_self(G, warm, a, N_SELF)
+        F, P, u, masses, fine = balance_self(G, warm, a, N_SELF)
         if fine == 0:
             G = _products(mapped, x_rows, x_rows, there, M, STRIDE, CHUNK, PRECISION)
-            F, K, weights = balance_self_logarithms(G, warm, a, N_SELF)
+            F, P, u, masses = balance_self_logarithms(G, warm, a, N_SELF)
         F += x_norms
         tl.store(places + term * m, F, mask=there)
         tl.store(found + term, -tl.sum(tl.where(there, a * F, 0.0), axis=0))
-        masses = tl.sum(K * weights[None, :], axis=1)
-        _store_projection(projected + term * m * STRIDE, mapped, K, x_rows, weights, masses, there, STRIDE, CHUNK, PRECISION)
+        _store_projection(projected + term * m * STRIDE, mapped, P, x_rows, u, masses, there, STRIDE, CHUNK, PRECISION)
 
 
 @triton.jit
