@@ -197,7 +197,7 @@ def scale() -> None:
     )  # compiles
     begun = time.perf_counter()
     with Watch() as watch:
-        imputer = SinkhornImputer(random_state=0, device="cuda", n_pairs=n_pairs, verbose=0, **size)
+        imputer = SinkhornImputer(random_state=0, device="cuda", n_pairs=n_pairs, n_jobs=-1, **size)
         X_imputed = imputer.fit_transform(X_incomplete)
     whole = time.perf_counter() - begun
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20

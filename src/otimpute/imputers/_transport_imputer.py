@@ -26,7 +26,7 @@ from ._batches import Plan, make_geometry
 from ._checkpoint import Checkpoint, checkpoint_path, identity_of
 from ._cpu_steps import make_cells
 from ._gpu_batches import GpuBatches
-from ._initial_fill import fill_from_model
+from ._initial_fill import add_noise, fill_from_model
 from ._metric import MOST_COLUMNS, fit_model, metric_of
 from ._pair_threads import Batches, PairThreads
 from ._pairs import ALL_ROWS, one_sided_pools
@@ -158,7 +158,7 @@ class TransportImputer(BaseImputer):
             work = self._train(values, missing, deadline, checkpoint)
         if self.stop_reason_ not in STOPPED_EARLY:
             checkpoint.finish()
-        return self._columns.read_holes(work, missing)
+        return self._columns.read_holes(work, missing, n_threads(self.n_jobs))
 
     def _open_checkpoint(self, values: NDArray[np.floating], missing: NDArray[np.bool_]) -> Checkpoint:
         """What was left by a fit of this table with these parameters, or the place to leave it; and the seed."""
@@ -265,10 +265,7 @@ class TransportImputer(BaseImputer):
         work[:, :d][hidden] = 0
         model = self._choose_start_and_metric(work, holes, free, seed, deadline, wants_model)
         self.epsilon_ = self._choose_epsilon(work[:, :d], seed)
-        n_cells = int(free.sum())
-        noise = generator(seed, "noise").standard_normal(n_cells, dtype=np.float32)
-        noise *= np.float32(self.noise)
-        work[:, :d][free] += noise
+        add_noise(work, free, self.noise, generator(seed, "noise"), n_threads(self.n_jobs))
         return Prepared(work, holes, hidden, truth, free, model)
 
     def _fitted_before(self, made_of: Any) -> Any:

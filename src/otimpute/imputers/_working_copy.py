@@ -20,8 +20,19 @@ _WIDEST_SPREADS = 0.1, 10.0  # of columns that are not rescaled
 
 
 def chunks_of(n_rows: int) -> list[slice]:
-    """All rows, some at a time."""
-    return [slice(begin, begin + CHUNK) for begin in range(0, n_rows, CHUNK)]
+    """All rows, some at a time; at least one chunk."""
+    return [slice(begin, begin + CHUNK) for begin in range(0, max(n_rows, 1), CHUNK)]
+
+
+def chunks_of_cells(mask: NDArray[np.bool_]) -> list[tuple[slice, slice]]:
+    """The same chunks of rows, and where the cells in the mask are among all of them, row by row.
+
+    >>> chunks_of_cells(np.array([[True, False], [True, True]]))
+    [(slice(0, 65536, None), slice(0, 3, None))]
+    """
+    chunks = chunks_of(len(mask))
+    ends = np.cumsum([0, *(np.count_nonzero(mask[chunk]) for chunk in chunks)]).tolist()
+    return [(chunk, slice(*ends[k : k + 2])) for k, chunk in enumerate(chunks)]
 
 
 def padded_width(n_columns: int) -> int:
@@ -90,18 +101,20 @@ class WorkingColumns:
         work[:, d] = 1
         return work
 
-    def read_holes(self, work: NDArray[np.float32], missing: NDArray[np.bool_]) -> NDArray[np.float64]:
+    def read_holes(self, work: NDArray[np.float32], missing: NDArray[np.bool_], n_threads: int = 1) -> NDArray[np.float64]:
         """The missing entries in original units, row by row; columns that do not vary get their one value."""
         varies = self.scaler.spread > 0
-        entries = np.empty(int(missing.sum()))
-        done = 0
-        for begin in range(0, len(work), CHUNK):
-            chunk = slice(begin, begin + CHUNK)
-            column = np.nonzero(missing[chunk])[1]
+        chunks = chunks_of_cells(missing)
+        entries = np.empty(chunks[-1][1].stop)
+
+        def read_chunk(chunk: tuple[slice, slice]) -> None:
+            rows, cells = chunk
+            column = np.nonzero(missing[rows])[1]
             z = np.zeros(len(column), dtype=np.float32)
-            z[varies[column]] = work[chunk, : len(self)][self.holes(missing[chunk])]
-            entries[done : done + len(column)] = self.scaler.restore(z, column)
-            done += len(column)
+            z[varies[column]] = work[rows, : len(self)][self.holes(missing[rows])]
+            entries[cells] = self.scaler.restore(z, column)
+
+        each_in_threads(read_chunk, chunks, n_threads)
         return entries
 
     def start_from(

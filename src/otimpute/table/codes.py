@@ -350,7 +350,9 @@ def fit_into(values: Values, kind: np.dtype[Any], low: Any = -math.inf, high: An
         return values >= 0.5
     if kind.kind == "f":
         largest = np.finfo(kind).max
-        cells = np.clip(values, -largest, largest).astype(kind)
+        cells = np.clip(values, -largest, largest).astype(kind, copy=False)
+        if low == -math.inf and high == math.inf:
+            return cells
         with np.errstate(over="ignore"):  # the neighbour of the largest number, which is computed and not taken
             cells = np.where(cells.astype(np.float64) > high, np.nextafter(cells, kind.type(-math.inf)), cells)
             return np.where(cells.astype(np.float64) < low, np.nextafter(cells, kind.type(math.inf)), cells)

@@ -170,8 +170,9 @@ def _check_family(code: ColumnCode, column: nw.Series[Any]) -> None:
 
 def refuse_infinity(values: NDArray[np.floating], missing: NDArray[np.bool_], names: Sequence[Any]) -> None:
     """An error that names the columns with infinite values, if there are any."""
-    infinite = [repr(name) for k, name in enumerate(names) if (np.isinf(values[:, k]) & ~missing[:, k]).any()]
-    if infinite:
+    found = np.isinf(values)
+    if found.any() and (found := found & ~missing).any():
+        infinite = [repr(name) for name, is_infinite in zip(names, found.any(axis=0), strict=True) if is_infinite]
         raise ValueError(
             f"Input X contains infinity in columns {', '.join(infinite[:5])}; "
             "replace infinite values by missing ones or by finite numbers"
