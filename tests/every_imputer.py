@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from kernels import HAS_GPU
 from otimpute import AutoImputer, MetaSinkhornImputer, RoundRobinImputer, SinkhornImputer
 from otimpute.baselines import (
     ExtraTreesImputer,
@@ -75,8 +76,13 @@ if find_spec("torch"):
     IMPUTERS["miwae"] = lambda **k: MIWAEImputer(**{**FEW_STEPS, "n_imputation_samples": 20, **k})
     IMPUTERS["gain"] = lambda **k: GAINImputer(**{**FEW_STEPS, "alphas": (1.0, 10.0), **k})
     IMPUTERS["vaeac"] = lambda **k: VAEACImputer(**{**FEW_STEPS, "depth": 1, "width": 16, **k})
+if HAS_GPU and find_spec("torch") and find_spec("triton"):
+    IMPUTERS |= {
+        f"{name}-cuda": lambda make=IMPUTERS[name], **k: make(**{"device": "cuda", **k})
+        for name in ("sinkhorn", "sinkhorn-paper", "round-robin", "round-robin-mlp", "meta-sinkhorn")
+    }
 DEEP = {"miwae", "gain", "vaeac"}
-TORCH = {"meta-sinkhorn", "round-robin-torch", *DEEP}
+TORCH = {"meta-sinkhorn", "round-robin-torch", *DEEP} | {name for name in IMPUTERS if name.endswith("-cuda")}
 TRANSPORT = {name for name in IMPUTERS if name.startswith(("sinkhorn", "round-robin", "meta"))}
 RANDOM = TRANSPORT | {*DEEP, "auto", "auto-distribution", "extra-trees", "gaussian-mixture", "missforest", "softimpute"}
 
