@@ -9,7 +9,6 @@ everything small, in Triton's interpreter, for its syntax only.
 import argparse
 import os
 import resource
-import statistics
 import time
 from pathlib import Path
 
@@ -27,6 +26,7 @@ import geomloss_loop
 import numpy as np
 import torch
 from geomloss import SamplesLoss
+from gpu_clock import BYTES, EXPONENTIALS, FLOPS, TF32_FLOPS, median_seconds
 
 from otimpute import SinkhornImputer
 from otimpute.datasets import load_dataset
@@ -35,8 +35,6 @@ from otimpute.imputers._gpu_steps import GpuSteps
 from otimpute.imputers._gpu_tables import GpuTables
 from otimpute.missingness import MCAR, hide
 
-# An H200, per second: float32 outside tensor cores, tf32 inside, exponentials, bytes of memory.
-FLOPS, TF32_FLOPS, EXPONENTIALS, BYTES = 67e12, 400e12, 16 * 132 * 1.75e9, 4.8e12
 N_CROSS, N_SELF = 20, 3
 DEVICE = "cpu" if arguments.dry else "cuda"
 
@@ -59,24 +57,6 @@ class Watch:
 
     def __exit__(self, *_) -> None:
         GpuSteps.take = self._take
-
-
-def median_seconds(run, repeats: int = 20) -> float:
-    run()
-    times = []
-    for _ in range(1 if arguments.dry else repeats):
-        if arguments.dry:
-            begun = time.perf_counter()
-            run()
-            times.append(time.perf_counter() - begun)
-            continue
-        begin, end = torch.cuda.Event(enable_timing=True), torch.cuda.Event(enable_timing=True)
-        begin.record()
-        run()
-        end.record()
-        end.synchronize()
-        times.append(begin.elapsed_time(end) / 1e3)
-    return statistics.median(times)
 
 
 def step() -> None:
@@ -119,7 +99,7 @@ def throughput() -> None:
     def ours() -> None:
         tables.compare(rows, 0)
 
-    seconds = {"ours": median_seconds(ours) / n_pairs}
+    seconds = {"ours": median_seconds(ours, 20, dry=arguments.dry) / n_pairs}
     some = min(n_pairs, 256)  # what the peers' memory holds
     x, y = (torch.tensor(clouds[:some, side], device=DEVICE) for side in range(2))
     gradient = (tables.projected[0, :, 0] - tables.projected[0, :, 1])[:some, 0, :, :d] * tables.from_metric[0]
@@ -131,7 +111,7 @@ def throughput() -> None:
 
     for scaling in (0.5, 0.9):
         loss = SamplesLoss("sinkhorn", p=2, blur=epsilon**0.5, scaling=scaling, backend="tensorized")
-        seconds[f"geomloss, tensorized, scaling {scaling}"] = median_seconds(geomloss) / some
+        seconds[f"geomloss, tensorized, scaling {scaling}"] = median_seconds(geomloss, 20, dry=arguments.dry) / some
     try:
         from ot.batch import solve_sample_batch
     except ImportError:
@@ -146,7 +126,7 @@ def throughput() -> None:
             ]
             torch.autograd.grad(parts[0] - (parts[1] + parts[2]) / 2, points)
 
-        seconds["POT, ot.batch, as many iterations"] = median_seconds(pot) / some
+        seconds["POT, ot.batch, as many iterations"] = median_seconds(pot, 20, dry=arguments.dry) / some
     print("\n| who | pairs / s | ours over theirs |\n|---|---|---|")
     for who, each in seconds.items():
         print(f"| {who} | {1 / each:.3g} | {each / seconds['ours']:.0f} |")

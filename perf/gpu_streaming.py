@@ -10,8 +10,6 @@ tolerance, as measured by the same function for both. `--dry` runs it all in Tri
 import argparse
 import math
 import os
-import statistics
-import time
 
 parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
 parser.add_argument("--points", type=int, nargs="+", default=[1024, 4096, 8192, 16384])
@@ -25,6 +23,7 @@ if arguments.dry:
 
 import torch
 from geomloss import SamplesLoss
+from gpu_clock import BYTES, EXPONENTIALS, FLOPS, TF32_FLOPS, median_seconds
 from torch import Tensor
 
 from otimpute._gpu import tensors_on
@@ -32,8 +31,6 @@ from otimpute.transport.kernels import _streaming as streaming
 
 SCALINGS = (0.5, 0.7, 0.8, 0.9, 0.95, 0.97, 0.99)
 MAX_SWEEPS = 1000
-# An H200: float32 outside tensor cores, tf32 inside, exponentials, memory; per second.
-FLOPS, TF32_FLOPS, EXPONENTIALS, BYTES = 67e12, 400e12, 16 * 132 * 1.75e9, 4.8e12
 
 
 def main() -> None:
@@ -68,7 +65,8 @@ def compare(n: int) -> list[str]:
         value = geomloss(epsilon, scaling)(points, y)
         return value.detach(), torch.autograd.grad(value, [points])[0]
 
-    times = {"otimpute": median_seconds(run_ours), "geomloss": median_seconds(run_geomloss)}
+    runs = {"otimpute": run_ours, "geomloss": run_geomloss}
+    times = {who: median_seconds(run, arguments.repeats, dry=arguments.dry) for who, run in runs.items()}
     ratio = f"{times['geomloss'] / times['otimpute']:.1f}"
     return [
         row("otimpute", run_ours, our_error, ratio, f"{n_softmins} softmins, {floors(n, n_softmins, times['otimpute'])}"),
@@ -147,23 +145,6 @@ def cheapest_scaling(x: Tensor, y: Tensor, epsilon: float) -> tuple[float, float
         if error <= arguments.tolerance:
             break
     return scaling, error
-
-
-def median_seconds(run) -> float:
-    times = []
-    for _ in range(1 if arguments.dry else arguments.repeats + 2):
-        if arguments.dry:
-            begun = time.perf_counter()
-            run()
-            times.append(time.perf_counter() - begun)
-        else:
-            begun, ended = (torch.cuda.Event(enable_timing=True) for _ in range(2))
-            begun.record()
-            run()
-            ended.record()
-            ended.synchronize()
-            times.append(begun.elapsed_time(ended) / 1e3)
-    return statistics.median(times if arguments.dry else times[2:])  # the first two warm up
 
 
 def peak_memory(run) -> int:

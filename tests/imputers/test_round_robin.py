@@ -13,6 +13,7 @@ from sklearn.datasets import load_breast_cancer, load_wine
 
 import otimpute._interrupt as interrupt
 import otimpute.imputers._transport_imputer as transport_imputer
+import otimpute.imputers._working_copy as working_copy
 from otimpute import RoundRobinImputer
 from otimpute.datasets import make_toy
 from otimpute.estimator import FitProgress
@@ -259,7 +260,7 @@ def test_new_rows_are_imputed_alike_in_chunks_of_any_size(monkeypatch: pytest.Mo
     X_incomplete, _ = punch(correlated(200, 4))
     imputer = RoundRobinImputer("mlp", **QUICK).fit(X_incomplete)
     whole = imputer.transform(X_incomplete)
-    monkeypatch.setattr(transport_imputer, "CHUNK", 7)
+    monkeypatch.setattr(working_copy, "CHUNK", 7)
     np.testing.assert_array_equal(imputer.transform(X_incomplete), whole)
 
 

@@ -30,7 +30,7 @@ from ._initial_fill import add_noise, fill_from_model
 from ._metric import MOST_COLUMNS, fit_model, metric_of
 from ._pair_threads import Batches, PairThreads
 from ._pairs import ALL_ROWS, one_sided_pools
-from ._working_copy import CHUNK, WorkingColumns, warn_of_spreads
+from ._working_copy import WorkingColumns, chunks_of, warn_of_spreads
 
 STOPPED_EARLY = ("callback", "interrupted", "max_seconds")  # by somebody else than the fit itself
 _ROWS_FOR_EPSILON = 2000
@@ -213,8 +213,7 @@ class TransportImputer(BaseImputer):
 
     def _impute_cells(self, values: NDArray[np.floating], missing: NDArray[np.bool_]) -> NDArray[np.float64]:
         parts = []
-        for begin in range(0, len(values), CHUNK):
-            chunk = slice(begin, begin + CHUNK)
+        for chunk in chunks_of(len(values)):
             holes = self._columns.holes(missing[chunk])
             work = self._columns.copy_of(values[chunk], holes)
             if len(self._columns):
