@@ -2,10 +2,11 @@
 
 from .base import BaseImputer
 from .course import CURVES, history_of, how_it_ended, step_name
-from .hidden_cells import hide_cells, score_cells
+from .hidden_cells import HiddenValues, hide_cells, mean_over_missing, score_cells
 from .model_file import Fitted, Unfitted, read_model
 from .notebook_bar import NotebookBar, in_notebook
 from .progress import Callback, FitProgress, check_callbacks, progress_bar, warn_of_stop
+from .realistic_hiding import Missingness, hide_like_missing
 
 __all__ = [
     "CURVES",
@@ -13,13 +14,17 @@ __all__ = [
     "Callback",
     "FitProgress",
     "Fitted",
+    "HiddenValues",
+    "Missingness",
     "NotebookBar",
     "Unfitted",
     "check_callbacks",
     "hide_cells",
+    "hide_like_missing",
     "history_of",
     "how_it_ended",
     "in_notebook",
+    "mean_over_missing",
     "progress_bar",
     "read_model",
     "score_cells",
