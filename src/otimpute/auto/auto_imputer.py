@@ -266,9 +266,9 @@ class AutoImputer(BaseImputer):
                 limit=np.inf if self.max_seconds is None else float(self.max_seconds), seed=self._seed,
                 n_threads=n_threads(self.n_jobs), progress=progress,
             )  # fmt: skip
-        self._model = learned.model
+            self._model = learned.model
+            self._report(learned, values, missing)
         self._warn_of_left_out(learned.left_out)
-        self._report(learned, values, missing)
         return learned
 
     def _report(self, learned: Learned, values: NDArray[np.floating], missing: NDArray[np.bool_]) -> None:
