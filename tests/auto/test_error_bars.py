@@ -60,7 +60,9 @@ def test_errors_in_other_units_give_bars_in_those(factor):
     errors, described, group = draw([40, 400], 3)
     in_units = described * [1, factor, factor]
     plain = ErrorBars.fit(errors, described, group, 2).at(described, group)
-    np.testing.assert_allclose(ErrorBars.fit(factor * errors, in_units, group, 2).at(in_units, group), factor * plain, rtol=1e-6)
+    np.testing.assert_allclose(
+        ErrorBars.fit(factor * errors, in_units, group, 2).at(in_units, group), factor * plain, rtol=1e-6
+    )
 
 
 def test_the_sign_and_order_of_errors_do_not_matter():
