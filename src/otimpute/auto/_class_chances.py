@@ -22,7 +22,7 @@ from ._trial import Columns
 Cells = NDArray[np.float64]
 
 _BORROWED = 50.0  # values' worth of the average column that a column's calibration leans on
-_TEMPERING = tuple(product((0.01, 0.03, 0.1, 0.3, 1.0, 3.0), (0.5, 0.7, 1.0, 1.4, 2.0)))
+_TEMPERING = tuple(product((0.003, 0.01, 0.03, 0.1, 0.3, 1.0, 3.0), (0.5, 0.7, 1.0, 1.4, 2.0, 3.0, 4.0)))
 _ROUNDS = 20  # until categories occur as often as they should
 _SMALLEST = 1e-9
 
