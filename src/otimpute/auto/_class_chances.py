@@ -16,13 +16,15 @@ from numpy.typing import NDArray
 from scipy.special import ndtr
 
 from .._stored import Array, Real, stored
-from ..table import CategoryCode, ColumnCode, category_of
+from ..table import CategoryCode, ColumnCode, NumberCode, category_of
 from ._trial import Columns
 
 Cells = NDArray[np.float64]
 
 _BORROWED = 50.0  # values' worth of the average column that a column's calibration leans on
 _TEMPERING = tuple(product((0.003, 0.01, 0.03, 0.1, 0.3, 1.0, 3.0), (0.5, 0.7, 1.0, 1.4, 2.0, 3.0, 4.0)))
+_BORROWED_FOR_SHARES = 500.0
+_MOST_VALUES = 12  # different numbers of a column that are drawn as categories are
 _ROUNDS = 20  # until categories occur as often as they should
 _SMALLEST = 1e-9
 
@@ -52,20 +54,29 @@ def class_chances(
         corners = code.corners()
     elif code.kind == "boolean":
         corners = np.array([[0.0], [1.0]])
+    elif isinstance(code, NumberCode) and len(few := _few_values(values[~missing[:, first], first])):
+        corners = few[:, None]
     else:
         return None
     coordinates = np.arange(first, first + corners.shape[1])
     if not (columns.scaler.spread[coordinates] > 0).any():
         return None
     standardised = columns.scaler.apply_entries(corners.ravel(), np.tile(coordinates, len(corners))).reshape(corners.shape)
-    ordered = isinstance(code, CategoryCode) and code.ordered
+    ordered = not is_label(code)
     known = columns.scaler.apply(values, coordinates)[~missing[:, first]]
     chances = ClassChances(
         place, first, ordered, standardised, np.ones(len(corners)), offsets=np.zeros(len(corners)), is_label=is_label(code),
-        is_decided=not (fractions and code.kind == "boolean") and not ordered,
+        is_decided=is_label(code) and not (fractions and code.kind == "boolean"),
     )  # fmt: skip
     counts = np.bincount(chances.nearest(known), minlength=len(corners)) + 0.5
     return replace(chances, shares=counts / counts.sum())
+
+
+def _few_values(observed: NDArray[np.floating]) -> Cells:
+    """The different values of a column that has but a few, and most of them often."""
+    values, counts = np.unique(observed, return_counts=True)
+    few = 1 < len(values) <= _MOST_VALUES and counts.sum() >= 5 * len(values)
+    return np.asarray(values if few else values[:0], dtype=np.float64)
 
 
 @stored(corners=Array("K W"), shares=Array("K", at_least=0), offsets=Array("K"), mixed_in=Real(), power=Real())
@@ -112,10 +123,14 @@ class ClassChances:
         mixed_in, power = tempering
         chances = replace(self, mixed_in=mixed_in, power=power, offsets=np.zeros(len(self.shares)), was_tried=len(truth) > 0)
         if len(truth):
-            lean = _BORROWED * self.shares
-            wanted = np.bincount(truth, counts, len(self.shares)) + lean
+            # Shares among few hidden values are uncertain. Those in guesses that are means of corners are nearly right; a guess
+            # along a line says little about them, and the column is the better witness.
+            n = counts.sum()
+            trust = n / (n + _BORROWED_FOR_SHARES)
+            expected = n * self.shares if self.ordered else counts @ said
+            wanted = trust * np.bincount(truth, counts, len(self.shares)) + (1 - trust) * expected + self.shares
             for _ in range(_ROUNDS):
-                expected = counts @ chances._tempered(said) + lean
+                expected = counts @ chances._tempered(said) + self.shares
                 chances = replace(chances, offsets=chances.offsets + np.log(wanted / expected))
         return chances
 

@@ -48,7 +48,7 @@ class AutoModel:
 
     def __post_init__(self) -> None:
         n_groups, n_coordinates = self.columns.n_groups, len(self.columns.group)
-        parts = self.panel.weights, self.error_bars.weights, self.draw_rule.scale, self.draw_rule.slope
+        parts = self.panel.weights, self.error_bars.weights, self.draw_rule.drawn, self.draw_rule.slope
         fits = {len(part) for part in parts} == {n_groups} and len(self.low) == len(self.high) == n_coordinates
         fits &= all(each.columns.stop <= n_coordinates for each in self.classes)
         if not fits or (self.draws and MIXTURE not in self.panel.names):
@@ -86,7 +86,7 @@ class AutoModel:
         z, std = self._weighted(missing, guesses), self._std(missing, guesses)
         cells, bars = scaler.restore(z, column), std * scaler.unit[column]
         if self.draws:
-            drawn = self.draw_rule.slope[group] * z + self.draw_rule.scale[group] * self._residuals(values, missing, keys)
+            drawn = self.draw_rule.apply(z, self._residuals(values, missing, keys), group)
             cells = reflect(scaler.restore(drawn, column), self.low[column], self.high[column])
         entry = np.cumsum(missing).reshape(missing.shape) - 1  # the place of a missing coordinate among all of them
         for each in self.classes:

@@ -187,7 +187,9 @@ class AutoImputer(BaseImputer):
         """
         values, missing = self._present(self._read_new_rows(X))
         names = self._column_names()
-        return {names[place]: found for place, found in self._learned().chances(values, missing).items()}
+        wanted = self.categories_
+        found = self._learned().chances(values, missing)
+        return {names[place]: each for place, each in found.items() if names[place] in wanted}
 
     @property
     def categories_(self) -> dict[Any, list[Any]]:
