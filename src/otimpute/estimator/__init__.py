@@ -6,6 +6,7 @@ from .hidden_cells import hide_cells, score_cells
 from .model_file import Fitted, Unfitted, read_model
 from .notebook_bar import NotebookBar, in_notebook
 from .progress import Callback, FitProgress, check_callbacks, progress_bar, warn_of_stop
+from .training_rows import TrainingRows, column_means
 
 __all__ = [
     "CURVES",
@@ -14,8 +15,10 @@ __all__ = [
     "FitProgress",
     "Fitted",
     "NotebookBar",
+    "TrainingRows",
     "Unfitted",
     "check_callbacks",
+    "column_means",
     "hide_cells",
     "history_of",
     "how_it_ended",

@@ -11,9 +11,10 @@ from numpy.typing import NDArray
 from .._words import count, number, number_beside, share
 from ..estimator import BaseImputer
 from ..table import CategoryCode, ColumnCode, MomentCode, NumberCode
-from ._check import MEAN, MOST_FREQUENT
+from ._check import MOST_FREQUENT
 from ._scale import nice_labels, nice_places
-from ._seen import Cells, Seen, centre_and_spread, has_labels, labels_of
+from ._seen import Cells, Seen, centre_and_spread, labels_of
+from ._trial import MEAN
 from .data import ColumnCheck, ColumnReport, Shape, Statistic, Violation
 
 _N_BINS = 32
@@ -105,7 +106,7 @@ def _judge(
         return "good", f"{missing}; filled with the only category there is."
     if isinstance(check, str) or check.n_hidden < _FEWEST_HIDDEN:
         return "unknown", f"{missing}; {check if isinstance(check, str) else _TOO_FEW}."
-    simplest = f"the {MOST_FREQUENT if has_labels(code) else MEAN}"
+    simplest = f"the {MOST_FREQUENT if code.has_labels else MEAN}"
     own, plain = check.scores[check.method], check.scores[MEAN]
     if own == plain == 0:
         return "good", f"{missing}; hidden values were found exactly, as they are by {simplest}."
@@ -183,7 +184,7 @@ def _bins(code: ColumnCode, observed: Cells, imputed: Cells) -> Shape:
 
 
 def _statistics(code: ColumnCode, observed: Cells, imputed: Cells) -> list[Statistic]:
-    if not code.width or has_labels(code) or len(observed) == 0 or len(imputed) == 0:
+    if not code.width or code.has_labels or len(observed) == 0 or len(imputed) == 0:
         return []
     if isinstance(code, (MomentCode, CategoryCode)):
         lines: dict[str, Callable[[Cells], Any]] = {"lowest": np.min, "median": _middle, "highest": np.max}

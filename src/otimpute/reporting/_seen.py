@@ -54,11 +54,6 @@ def is_nominal(code: ColumnCode) -> bool:
     return isinstance(code, CategoryCode) and not code.ordered
 
 
-def has_labels(code: ColumnCode) -> bool:
-    """Whether a guess at a value is right or wrong, rather than near or far."""
-    return is_nominal(code) or code.kind == "boolean"
-
-
 def labels_of(code: ColumnCode, values: Cells) -> list[str]:
     """Values of a column as people read them."""
     if isinstance(code, CategoryCode):
@@ -100,7 +95,7 @@ def names_of(imputer: BaseImputer) -> list[str]:
 
 def see(imputer: BaseImputer, table: Table, completed: Any, rows: NDArray[np.int64]) -> Seen:
     """Some rows before and after; where nothing is ``completed`` the imputer fills them, each alone."""
-    part = _rows_of(table, rows)
+    part = rows_of(table, rows)
     if completed is None:
         cells = imputer._with_empty_columns(part, imputer._impute_cells(*imputer._present(part)))
         after = part.complete(cells, np.ones_like(imputer._kept), imputer.integers, np.arange(0))
@@ -111,7 +106,7 @@ def see(imputer: BaseImputer, table: Table, completed: Any, rows: NDArray[np.int
         read = encoding.read_frame(after, marker) if part.is_frame else encoding.read_array(after, marker)
     except ValueError as error:  # X itself was read before
         raise ValueError(f"X_imputed cannot be what was made of X: {error}") from error
-    was, now = _seen_numbers(part), _seen_numbers(read)
+    was, now = numbers_in(part), numbers_in(read)
     return Seen(
         names_of(imputer), _kinds(part), part.codes, was, now, part.holes, read.holes, _changed(part, read, was, now),
         part.values, part.missing, np.where(read.missing, np.nan, read.values),
@@ -136,7 +131,8 @@ def _changed(before: Table, after: Table, was: Cells, now: Cells) -> NDArray[np.
     return changed
 
 
-def _rows_of(table: Table, rows: NDArray[np.int64]) -> Table:
+def rows_of(table: Table, rows: NDArray[np.int64]) -> Table:
+    """Some rows of a table."""
     source = table.source[rows.tolist()] if table.is_frame else table.source[rows]
     return replace(table, source=source, values=table.values[rows], missing=table.missing[rows], holes=table.holes[rows])
 
@@ -181,7 +177,8 @@ def to_numbers(codes: Sequence[ColumnCode], coordinates: Cells, integers: str | 
     return numbers
 
 
-def _seen_numbers(table: Table) -> Cells:
+def numbers_in(table: Table) -> Cells:
+    """One number per cell, NaN where nothing was observed."""
     numbers = to_numbers(table.codes, np.where(table.missing, np.nan, table.values))
     numbers[table.holes] = np.nan
     return numbers

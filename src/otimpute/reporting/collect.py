@@ -76,7 +76,7 @@ def collect(
         X_imputed is None,
     )  # fmt: skip
     missingness = describe_missingness(names, table.codes, table.holes, seen)
-    checked = check_on_hidden(imputer, seen, seed) if check else "It was not asked for."
+    checked = check_on_hidden(imputer, table, max_rows, seed) if check else "It was not asked for."
     done = checked if isinstance(checked, HiddenCheck) else None
     draws = getattr(imputer, "target", "") == "distribution"
     checks = {each.name: each for each in done.columns} if done else None

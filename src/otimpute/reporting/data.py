@@ -229,8 +229,9 @@ class MethodScore:
     """How far off a method was on hidden values of all columns."""
 
     method: str
-    error: float | None  # numbers and dates: mean absolute error in standard deviations
-    wrong: float | None  # categories: share of wrong ones
+    # Means over columns, each counted by its holes in the table.
+    error: float | None  # numbers and dates: mean absolute error in standard deviations of the column
+    wrong: float | None  # categories and booleans: share of wrong ones
     failure: str = ""
 
 
@@ -242,6 +243,7 @@ class ColumnCheck:
     n_hidden: int
     measure: str  # "error" (mean absolute, in `unit`) or "wrong" (share)
     unit: str  # what errors are in: "" for the column's own unit
+    spread: float | None  # standard deviation of the observed values, in `unit`; None where a guess is right or wrong
     method: str  # this imputer's
     scores: dict[str, float]  # by method
     against_mean: float | None  # this imputer's score over that of the mean
@@ -257,6 +259,7 @@ class HiddenCheck:
     n_hidden: int
     n_rows: int
     method: str
+    filled_by: str  # "model" (as it is), "copy" (fitted to what was not hidden) or "trial" (of the imputer's own fit)
     words: list[str]
     methods: list[MethodScore]
     columns: list[ColumnCheck]

@@ -1,0 +1,142 @@
+"""What the check on hidden values judges, by which rows, and how its numbers are averaged."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import otimpute
+from otimpute import AutoImputer
+from otimpute.baselines import GaussianEMImputer, MeanImputer
+from otimpute.estimator import BaseImputer, TrainingRows
+from otimpute.reporting import collect
+from otimpute.reporting.data import HiddenCheck
+
+N_COLUMNS = 8
+
+
+def related_rows(n_rows: int, seed: int, shift: float = 0.0) -> np.ndarray:
+    """Rows of two hidden causes, a fifth of the values missing."""
+    rng = np.random.default_rng(seed)
+    loadings = np.random.default_rng(99).normal(size=(2, N_COLUMNS))
+    X = rng.normal(size=(n_rows, 2)) @ loadings + 0.3 * rng.normal(size=(n_rows, N_COLUMNS)) + shift
+    return np.where(rng.random(X.shape) < 0.2, np.nan, X)
+
+
+def checked(imputer: BaseImputer, X: Any) -> HiddenCheck:
+    check = collect(imputer, X).check
+    assert check is not None
+    return check
+
+
+def error_of(check: HiddenCheck, method: str) -> float:
+    found = next(each.error for each in check.methods if each.method == method)
+    assert found is not None
+    return found
+
+
+@pytest.fixture(scope="module")
+def fitted() -> GaussianEMImputer:
+    return GaussianEMImputer().fit(related_rows(500, 0))
+
+
+def test_a_model_is_judged_as_it_is_on_rows_it_was_not_fitted_to(
+    fitted: GaussianEMImputer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    fitted.save(tmp_path / "model.otimpute")
+    model = otimpute.load(tmp_path / "model.otimpute")
+
+    def refuse(*_: Any) -> Any:
+        raise AssertionError("the model was fitted again")
+
+    monkeypatch.setattr(GaussianEMImputer, "_fit_cells", refuse)
+    check = checked(model, related_rows(30, 1))
+    assert check.filled_by == "model"
+    assert check.n_rows == 30
+    assert error_of(check, "GaussianEMImputer") < 0.5 * error_of(check, "column mean")
+    assert "not fitted to; it filled them in as it is" in check.words[0]
+
+
+def test_the_table_of_the_fit_is_judged_by_a_copy(fitted: GaussianEMImputer, tmp_path: Path) -> None:
+    fitted.save(tmp_path / "model.otimpute")
+    for imputer in (fitted, otimpute.load(tmp_path / "model.otimpute")):
+        for X in (related_rows(500, 0), related_rows(500, 0)[::-1], related_rows(500, 0)[:80]):
+            check = checked(imputer, X)
+            assert check.filled_by == "copy"
+            assert "a copy of the imputer with the same settings was fitted" in check.words[0]
+
+
+def test_rows_of_the_training_are_left_out_of_the_check_of_a_model(fitted: GaussianEMImputer) -> None:
+    check = checked(fitted, np.vstack([related_rows(500, 0)[:100], related_rows(60, 1)]))
+    assert (check.filled_by, check.n_rows) == ("model", 60)
+    assert "Rows that were in training, 62 % of the table, are left out" in check.words[0]
+
+
+def test_the_mean_is_that_of_the_training(fitted: GaussianEMImputer) -> None:
+    near, far = (checked(fitted, related_rows(200, 1, shift)) for shift in (0.0, 5.0))
+    assert error_of(far, "column mean") > error_of(near, "column mean") + 2
+
+
+def test_new_rows_of_few_categories_are_not_taken_for_old_ones() -> None:
+    rng = np.random.default_rng(0)
+    tables = [
+        pd.DataFrame({name: rng.choice(["x", "y", None], n) for name in "abc"}) for n in (300, 100)
+    ]  # fmt: skip
+    assert checked(MeanImputer().fit(tables[0]), tables[1]).filled_by == "model"
+
+
+def test_long_tables_are_recognised_by_some_of_their_rows() -> None:
+    X = np.random.default_rng(0).normal(size=(50_000, 3))
+    nothing = np.zeros(X.shape, dtype=bool)
+    known = TrainingRows.of(X, nothing)
+    assert len(known.keys) < len(X)
+    assert known.are_all_of(X, nothing)
+    assert not known.are_all_of(X[::-1], nothing)
+    half_new = np.vstack([X[:20_000], X[:20_000] + 1])
+    seen, share = known.among(half_new, np.zeros(half_new.shape, dtype=bool))
+    assert share == pytest.approx(0.5, abs=0.02)
+    assert not seen[20_000:].any()
+
+
+def test_headlines_count_columns_by_their_holes() -> None:
+    rng = np.random.default_rng(0)
+    x = rng.normal(size=600)
+    X = np.column_stack([x, x + 0.01 * rng.normal(size=600), rng.normal(size=600)])
+    X[:10, 1] = np.nan  # easy, few holes
+    X[rng.random(600) < 0.5, 2] = np.nan  # hopeless, many
+    check = checked(GaussianEMImputer().fit(X), X)
+    easy, hopeless = (each.scores["GaussianEMImputer"] / (each.spread or 1) for each in check.columns)
+    n_missing = np.isnan(X).sum(axis=0)[1:]
+    expected = np.average([easy, hopeless], weights=n_missing)
+    assert easy < 0.1 < 0.7 < hopeless
+    assert error_of(check, "GaussianEMImputer") == pytest.approx(expected)
+
+
+def test_booleans_are_right_or_wrong(flats: pd.DataFrame) -> None:
+    X = flats[["size", "balcony"]]
+    for imputer in (GaussianEMImputer().fit(X), GaussianEMImputer(integers="float").fit(X)):
+        (column,) = [each for each in checked(imputer, X).columns if each.name == "balcony"]
+        assert (column.measure, column.spread) == ("wrong", None)
+
+
+def test_an_imputer_that_hid_values_itself_is_judged_by_those() -> None:
+    X = related_rows(120, 0)
+    imputer = AutoImputer(["gaussian"], n_splits=2, random_state=0).fit(X)
+    row, column = np.nonzero(~np.isnan(X))
+    some = np.random.default_rng(0).choice(len(row), 200, replace=False)
+    row, column, truth = row[some], column[some], X[row[some], column[some]]
+    imputer.hidden_values_ = SimpleNamespace(
+        row=row, column=column, split=np.arange(200) % 6, truth=truth, guess=truth + 0.1 * np.nanstd(X, axis=0)[column]
+    )
+    check = checked(imputer, X)
+    assert (check.filled_by, check.n_hidden) == ("trial", 200)
+    assert error_of(check, "AutoImputer") == pytest.approx(0.1)
+    assert all(each.scores["KNN"] > each.scores["AutoImputer"] for each in check.columns)
+    assert error_of(check, "column mean") == pytest.approx(0.8, abs=0.1)
+    assert "in a trial of the fit itself" in check.words[0]
+    assert checked(imputer, related_rows(120, 1)).filled_by == "model"
