@@ -189,7 +189,7 @@ def test_few_imputed_values_are_ticks_and_many_a_line() -> None:
 def test_what_cannot_be_drawn_is_not() -> None:
     assert plots.observed_against_imputed(column(None)) is None
     assert plots.off_by_method(CHECK, "wrong") is None
-    unknown = HiddenCheck(9, 100, "Own", [], METHODS, CHECKS[1:])
+    unknown = HiddenCheck(9, 100, "Own", "copy", [], METHODS, CHECKS[1:])
     assert plots.off_by_column(unknown) is None
 
 

@@ -2,6 +2,7 @@
 
 from .base import BaseImputer
 from .course import CURVES, history_of, how_it_ended, step_name
+from .error_bars import bars_of, has_error_bars
 from .hidden_cells import hide_cells, score_cells
 from .model_file import Fitted, Unfitted, read_model
 from .notebook_bar import NotebookBar, in_notebook
@@ -17,8 +18,10 @@ __all__ = [
     "NotebookBar",
     "TrainingRows",
     "Unfitted",
+    "bars_of",
     "check_callbacks",
     "column_means",
+    "has_error_bars",
     "hide_cells",
     "history_of",
     "how_it_ended",

@@ -14,7 +14,7 @@ from .._random import generator
 from .._words import count, share
 from ..estimator import BaseImputer
 from ..table import MomentCode, Table
-from ._seen import Cells, centre_and_spread, labels_of, names_of, rows_of, to_numbers
+from ._seen import Cells, labels_of, names_of, rows_of, spread_of, unit_of
 from ._trial import (
     MEAN,
     Trial,
@@ -39,7 +39,6 @@ _MOSTLY = 0.5  # of the rows were in training, as far as a sample of these can t
 _MOST_POINTS = 120
 _MOST_PAIRS = 12
 MOST_FREQUENT = "most frequent value"  # what the mean is for categories
-_UNITS = ((86_400 * 365.25, "years"), (86_400.0, "days"), (3600.0, "hours"), (60.0, "minutes"), (1.0, "seconds"))
 _CAVEAT = (
     "Values that are missing for a reason may be harder to guess than values that were hidden: true errors can be larger, and "
     "nothing in the table can show by how much. Averages over columns count each column by its number of holes."
@@ -161,7 +160,7 @@ def _score_columns(table: Table, names: Sequence[str], trial: Trial, method: str
     for k in np.unique(trial.column).tolist():
         code, cells = table.codes[k], trial.column == k
         truth, guess = trial.truth[cells], trial.guesses[method][cells]
-        size, unit = _unit(truth) if isinstance(code, MomentCode) else (1.0, "")
+        size, unit = unit_of(truth) if isinstance(code, MomentCode) else (1.0, "")
         off = {name: _off(truth, each[cells], size, labels=code.has_labels) for name, each in trial.guesses.items()}
         scores = {name: float(np.nanmean(each)) for name, each in off.items() if not np.isnan(each).all()}
         plain = scores.get(MEAN, 0.0)
@@ -176,7 +175,7 @@ def _score_columns(table: Table, names: Sequence[str], trial: Trial, method: str
         checks.append(
             ColumnCheck(
                 names[k], len(truth), "wrong" if code.has_labels else "error", unit,
-                None if code.has_labels else _spread_of(table, k) / size, method, scores,
+                None if code.has_labels else spread_of(table, k) / size, method, scores,
                 scores[method] / plain if plain else None, _lead(off[MEAN] - off[method]) if MEAN in off else None,
                 points, pairs,
             )
@@ -203,21 +202,7 @@ def _off(truth: Cells, guess: Cells, size: float, *, labels: bool) -> Cells:
     return np.where(np.isnan(guess), np.nan, guess != truth) if labels else np.abs(guess - truth) / size
 
 
-def _spread_of(table: Table, k: int) -> float:
-    """Standard deviation of what was observed in a column."""
-    code, begin = table.codes[k], sum(code.width for code in table.codes[:k])
-    part = slice(begin, begin + code.width)
-    numbers = to_numbers([code], np.where(table.missing[:, part], np.nan, table.values[:, part]))
-    return float(centre_and_spread(numbers)[1][0])
-
-
 def _lead(gains: Cells) -> float | None:
     """A mean in standard errors; None where these are 0 or unknown."""
     spread = float(gains.std(ddof=1)) if len(gains) > 1 else 0.0
     return float(gains.mean() / (spread / np.sqrt(len(gains)))) if 0 < spread < np.inf else None
-
-
-def _unit(seconds: Cells) -> tuple[float, str]:
-    """What to count a column's times in."""
-    span = float(np.ptp(seconds))
-    return next((unit for unit in _UNITS if span >= 2 * unit[0]), _UNITS[-1])

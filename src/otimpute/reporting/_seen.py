@@ -15,6 +15,7 @@ from ..estimator import BaseImputer
 from ..table import CategoryCode, ColumnCode, MomentCode, NumberCode, Table, as_frame, category_of, has_zone, seconds_of
 
 Cells = NDArray[np.float64]
+_UNITS = ((86_400 * 365.25, "years"), (86_400.0, "days"), (3600.0, "hours"), (60.0, "minutes"), (1.0, "seconds"))
 
 
 @dataclass(frozen=True)
@@ -182,3 +183,17 @@ def numbers_in(table: Table) -> Cells:
     numbers = to_numbers(table.codes, np.where(table.missing, np.nan, table.values))
     numbers[table.holes] = np.nan
     return numbers
+
+
+def spread_of(table: Table, k: int) -> float:
+    """Standard deviation of what was observed in a column."""
+    code, begin = table.codes[k], sum(code.width for code in table.codes[:k])
+    part = slice(begin, begin + code.width)
+    numbers = to_numbers([code], np.where(table.missing[:, part], np.nan, table.values[:, part]))
+    return float(centre_and_spread(numbers)[1][0])
+
+
+def unit_of(seconds: Cells) -> tuple[float, str]:
+    """What to count a column's times in."""
+    span = float(np.ptp(seconds))
+    return next((unit for unit in _UNITS if span >= 2 * unit[0]), _UNITS[-1])

@@ -194,6 +194,36 @@ class ColumnReport:
     shape: Shape | None
     statistics: list[Statistic]
     violations: list[Violation]
+    error_bar: str = ""  # a typical one, in words
+
+
+@dataclass(frozen=True)
+class ColumnBar:
+    """How far off an imputed value of a column typically may be."""
+
+    name: str
+    typical: float  # median, in the column's units (dates: seconds); of categories and booleans the chance to be wrong
+    words: str
+
+
+@dataclass(frozen=True)
+class UnsureCell:
+    """An imputed value that may be far off."""
+
+    row: int  # from 1
+    column: str
+    value: str
+    bar: str
+    size: float  # of the bar, in standard deviations of the column, or the chance to be wrong
+
+
+@dataclass(frozen=True)
+class ErrorBars:
+    """What an imputer says about how sure it is."""
+
+    columns: list[ColumnBar]
+    numbers: list[UnsureCell]  # the least sure first
+    categories: list[UnsureCell]
 
 
 @dataclass(frozen=True)
@@ -288,6 +318,7 @@ class ReportData:
     missingness: Missingness
     training: Training
     columns: list[ColumnReport]
+    error_bars: ErrorBars | None  # of imputers that have them
     joint: Joint
     check: HiddenCheck | None
     no_check: str  # why there is none
