@@ -18,7 +18,8 @@ from ._trial import MEAN
 from .data import ColumnCheck, ColumnReport, Shape, Statistic, Violation
 
 _N_BINS = 32
-_FARTHEST = 0.005  # of the values on either side that bins leave out
+_FARTHEST = 0.005  # of the values on either side that bins may leave out
+_FAR = 0.5  # if these are farther out than so much of what the others span
 _FEW = 25
 _MOST_BARS = 14
 _NO_BETTER = 0.97  # of the mean's error
@@ -163,6 +164,9 @@ def _bins(code: ColumnCode, observed: Cells, imputed: Cells) -> Shape:
     each = [values for values in (observed, imputed) if len(values)]
     low = min(float(np.quantile(values, _FARTHEST, method="lower")) for values in each)
     high = max(float(np.quantile(values, 1 - _FARTHEST, method="higher")) for values in each)
+    halves = np.concatenate(each) / 2  # a difference of huge numbers may be infinite
+    near = halves[(halves >= low / 2 - (edge := _FAR * (high / 2 - low / 2))) & (halves <= high / 2 + edge)]
+    low, high = 2 * float(near.min()), 2 * float(near.max())
     if not high > low:
         low, high = low - 0.5, high + 0.5
 
