@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -13,7 +12,7 @@ import pytest
 import otimpute
 from otimpute import AutoImputer
 from otimpute.baselines import GaussianEMImputer, MeanImputer
-from otimpute.estimator import BaseImputer, TrainingRows
+from otimpute.estimator import BaseImputer, HiddenValues, TrainingRows
 from otimpute.reporting import collect
 from otimpute.reporting.data import HiddenCheck
 
@@ -126,17 +125,31 @@ def test_booleans_are_right_or_wrong(flats: pd.DataFrame) -> None:
 
 def test_an_imputer_that_hid_values_itself_is_judged_by_those() -> None:
     X = related_rows(120, 0)
+    X[:, 7] = np.nan_to_num(X[:, 7])  # complete, so nothing was filled in there
+    spread = np.nanstd(X, axis=0)
     imputer = AutoImputer(["gaussian"], n_splits=2, random_state=0).fit(X)
     row, column = np.nonzero(~np.isnan(X))
-    some = np.random.default_rng(0).choice(len(row), 200, replace=False)
+    some = np.sort(np.random.default_rng(0).choice(len(row), 300, replace=False))
     row, column, truth = row[some], column[some], X[row[some], column[some]]
-    imputer.hidden_values_ = SimpleNamespace(
-        row=row, column=column, split=np.arange(200) % 6, truth=truth, guess=truth + 0.1 * np.nanstd(X, axis=0)[column]
+    far = np.arange(300) % 2 == 0
+    imputer.hidden_values_ = HiddenValues(
+        rows=np.unique(row),
+        row=row,
+        column=column,
+        split=np.arange(300) % 6,
+        truth=truth,
+        guess=truth + np.where(far, 0.3, 0.1) * spread[column],
+        stands_for=np.where(far, 0.5, 1.5),
+        spread=spread,
     )
     check = checked(imputer, X)
-    assert (check.filled_by, check.n_hidden) == ("trial", 200)
-    assert error_of(check, "AutoImputer") == pytest.approx(0.1)
-    assert all(each.scores["KNN"] > each.scores["AutoImputer"] for each in check.columns)
-    assert error_of(check, "column mean") == pytest.approx(0.8, abs=0.1)
+    assert check.filled_by == "trial"
+    assert [each.name for each in check.columns] == list("0123456")
+    assert check.n_hidden == np.count_nonzero(column < 7)
+    weight = np.where(far, 0.5, 1.5)
+    errors = [np.average(np.where(far, 0.3, 0.1)[column == k], weights=weight[column == k]) for k in range(7)]
+    expected = np.average(errors, weights=np.isnan(X).sum(axis=0)[:7])
+    assert error_of(check, "AutoImputer") == pytest.approx(expected)
+    assert error_of(check, "AutoImputer") < error_of(check, "KNN") < error_of(check, "column mean")
     assert "in a trial of the fit itself" in check.words[0]
     assert checked(imputer, related_rows(120, 1)).filled_by == "model"

@@ -3,7 +3,7 @@
 from .base import BaseImputer
 from .course import CURVES, history_of, how_it_ended, step_name
 from .error_bars import bars_of, has_error_bars
-from .hidden_cells import hide_cells, score_cells
+from .hidden_cells import HiddenValues, hide_cells, mean_over_missing, score_cells
 from .model_file import Fitted, Unfitted, read_model
 from .notebook_bar import NotebookBar, in_notebook
 from .progress import Callback, FitProgress, check_callbacks, progress_bar, warn_of_stop
@@ -15,6 +15,7 @@ __all__ = [
     "Callback",
     "FitProgress",
     "Fitted",
+    "HiddenValues",
     "NotebookBar",
     "TrainingRows",
     "Unfitted",
@@ -26,6 +27,7 @@ __all__ = [
     "history_of",
     "how_it_ended",
     "in_notebook",
+    "mean_over_missing",
     "progress_bar",
     "read_model",
     "score_cells",

@@ -2,8 +2,28 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import dataclass
+
 import numpy as np
 from numpy.typing import NDArray
+
+
+@dataclass(frozen=True)
+class HiddenValues:
+    """Observed values that were hidden from an imputer, and what it made of them.
+
+    One number per value: in the column's units (dates and times in seconds), or the place of a category among the categories.
+    """
+
+    rows: NDArray[np.int64]  # [R] of the table, among which they were hidden
+    row: NDArray[np.int64]  # [N] of the table
+    column: NDArray[np.int64]  # [N] of the table
+    split: NDArray[np.int64]  # [N]: those of one split were hidden together
+    truth: NDArray[np.float64]  # [N]
+    guess: NDArray[np.float64]  # [N]
+    stands_for: NDArray[np.float64]  # [N]: missing values that are like it, 1 on average
+    spread: NDArray[np.float64]  # [d]: standard deviation of each column that errors are measured in
 
 
 def hide_cells(
@@ -30,6 +50,15 @@ def hide_cells(
         count = min(round(float(share[k]) * len(observed)), max(len(observed) - 2, 0))
         hidden[rng.choice(observed, size=count, replace=False), k] = True
     return hidden
+
+
+def mean_over_missing(errors: Sequence[float], n_missing: NDArray[np.int64]) -> float:
+    """The error to expect of a missing value, from that of every column and how many values are missing there.
+
+    >>> mean_over_missing([0.1, 0.5], np.array([300, 100]))
+    0.2
+    """
+    return float(np.average(errors, weights=n_missing))
 
 
 def score_cells(truth: NDArray[np.floating], imputed: NDArray[np.floating]) -> tuple[float, float]:

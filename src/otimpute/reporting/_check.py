@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from .._random import generator
 from .._words import count, share
-from ..estimator import BaseImputer
+from ..estimator import BaseImputer, HiddenValues, mean_over_missing
 from ..table import MomentCode, Table
 from ._seen import Cells, labels_of, names_of, rows_of, spread_of, unit_of
 from ._trial import (
@@ -53,6 +53,7 @@ class _Check:
     filled_by: str
     n_rows: int
     words: str
+    spread: Cells | None = None  # [d]: what errors are measured in, if not the standard deviations of the table
 
 
 def check_on_hidden(imputer: BaseImputer, table: Table, max_rows: int, seed: int) -> HiddenCheck | str:
@@ -73,7 +74,7 @@ def check_on_hidden(imputer: BaseImputer, table: Table, max_rows: int, seed: int
         return f"{who} failed: {trial.failures[method]}."
     if not len(trial.truth):
         return "Columns with holes have too few observed values to hide some."
-    columns = _score_columns(table, names_of(imputer), trial, method)
+    columns = _score_columns(table, names_of(imputer), check, method)
     n_missing = table.holes.sum(axis=0)[np.unique(trial.column)]
     methods = [_score_method(name, columns, n_missing) for name in trial.guesses]
     methods += [MethodScore(name, None, None, why) for name, why in trial.failures.items()]
@@ -91,7 +92,9 @@ def _new_trial(imputer: BaseImputer, table: Table, most: int, seed: int) -> _Che
     else:
         methods = {method: by_copy(imputer, imputer, rows, seed), MEAN: by_mean(imputer, rows, seed)}
     rounds = draw_rounds(imputer, rows, _MOST_ROUNDS if is_model else _MOST_FITS, rng)
-    trial = run_trial(imputer, rows, rounds, methods | by_peers(imputer, rows, seed))
+    peers = by_peers(imputer, rows, seed)
+    methods |= {name: in_part(guess, rows, np.arange(len(places)), _MOST_FITS) for name, guess in peers.items()}
+    trial = run_trial(imputer, rows, rounds, methods)
     words = (
         f"{count(len(trial.truth), 'observed value')} of columns with holes were hidden at random, a tenth of a column at a "
         f"time, in {count(len(places), 'row')} {note}"
@@ -116,53 +119,47 @@ def _rows_to_judge_by(imputer: BaseImputer, table: Table) -> tuple[bool, NDArray
         True,
         new,
         "that the imputer was not fitted to; it filled them in as it is, learning nothing from them. The column mean is that "
-        f"of the training; KNN and ICE were fitted to what was left of these rows.{left_out}",
+        f"of the training; KNN and ICE were fitted to what was left of these rows, at most four times.{left_out}",
     )
 
 
 def _own_trial(imputer: BaseImputer, table: Table, most: int, seed: int) -> _Check | None:
     """What became of values that the imputer's own fit hid, if it noted that and this is the table it was fitted to."""
-    noted: Any = getattr(imputer, "hidden_values_", None)
+    noted: HiddenValues | None = getattr(imputer, "hidden_values_", None)
     if noted is None or not len(noted.row) or not imputer._training_rows.are_all_of(table.values, table.missing):
         return None
-    method, rng = type(imputer).__name__, generator(seed, "check")
-    with_holes = np.asarray(table.holes.any(axis=0))[noted.column]
-    places, row = np.unique(noted.row, return_inverse=True)
-    rows = rows_of(table, places)
-    column, split, guessed = noted.column[with_holes], noted.split[with_holes], noted.guess[with_holes]
-    row = row[with_holes]
-    rounds = [np.zeros(rows.holes.shape, dtype=bool) for _ in range(int(split.max(initial=-1)) + 1)]
-    for k, cells in enumerate(rounds):
-        cells[row[split == k], column[split == k]] = True
-    part = np.arange(len(places))
+    rows, method = rows_of(table, noted.rows), type(imputer).__name__
+    guesses = by_record(noted, noted.guess, rows)
+    rounds = [~np.isnan(guesses(rows.missing, k)) for k in range(int(noted.split.max()) + 1)]
+    part = np.arange(len(noted.rows))
     if len(part) > most:
-        part = np.sort(rng.choice(part, most, replace=False))
+        part = np.sort(generator(seed, "check").choice(part, most, replace=False))
     peers = by_peers(imputer, rows_of(rows, part), seed)
-    trial = run_trial(
-        imputer, rows, rounds,
-        {
-            method: by_record(row, column, split, guessed, rows),
-            MEAN: by_mean(imputer, rows, seed),
-            **{name: in_part(guess, rows, part, _MOST_FITS) for name, guess in peers.items()},
-        },
-    )  # fmt: skip
-    some = "" if len(part) == len(places) and len(rounds) <= _MOST_FITS else " (KNN and ICE: some of them)"
+    methods = {
+        method: guesses,
+        MEAN: by_mean(imputer, rows, seed),
+        **{name: in_part(guess, rows, part, _MOST_FITS) for name, guess in peers.items()},
+    }
+    trial = run_trial(imputer, rows, rounds, methods, by_record(noted, noted.stands_for, rows))
+    trial = trial.of_columns(np.asarray(table.holes.any(axis=0)))
+    some = "" if len(part) == len(rows.holes) and len(rounds) <= _MOST_FITS else " (KNN and ICE some of them)"
     words = (
         f"{count(len(trial.truth), 'observed value')} of columns with holes were hidden in a trial of the fit itself, in "
-        f"{count(len(places), 'row')}; the other methods filled in the same ones{some}."
+        f"{count(len(noted.rows), 'row')}; the other methods filled in the same ones{some}."
     )
-    return _Check(trial, "trial", len(places), words)
+    return _Check(trial, "trial", len(noted.rows), words, noted.spread)
 
 
-def _score_columns(table: Table, names: Sequence[str], trial: Trial, method: str) -> list[ColumnCheck]:
+def _score_columns(table: Table, names: Sequence[str], check: _Check, method: str) -> list[ColumnCheck]:
     """A score of every column in which values were hidden, in the order of the table."""
-    checks = []
+    checks, trial = [], check.trial
     for k in np.unique(trial.column).tolist():
         code, cells = table.codes[k], trial.column == k
         truth, guess = trial.truth[cells], trial.guesses[method][cells]
         size, unit = unit_of(truth) if isinstance(code, MomentCode) else (1.0, "")
         off = {name: _off(truth, each[cells], size, labels=code.has_labels) for name, each in trial.guesses.items()}
-        scores = {name: float(np.nanmean(each)) for name, each in off.items() if not np.isnan(each).all()}
+        scores = {name: _average(each, trial.weight[cells]) for name, each in off.items() if not np.isnan(each).all()}
+        spread = None if code.has_labels else (spread_of(table, k) if check.spread is None else float(check.spread[k])) / size
         plain = scores.get(MEAN, 0.0)
         points: list[list[float]] = []
         pairs: list[list[Any]] = []
@@ -174,8 +171,7 @@ def _score_columns(table: Table, names: Sequence[str], trial: Trial, method: str
             points = (np.column_stack([truth, guess])[some] / size).tolist()
         checks.append(
             ColumnCheck(
-                names[k], len(truth), "wrong" if code.has_labels else "error", unit,
-                None if code.has_labels else spread_of(table, k) / size, method, scores,
+                names[k], len(truth), "wrong" if code.has_labels else "error", unit, spread, method, scores,
                 scores[method] / plain if plain else None, _lead(off[MEAN] - off[method]) if MEAN in off else None,
                 points, pairs,
             )
@@ -192,9 +188,14 @@ def _score_method(method: str, columns: Sequence[ColumnCheck], n_missing: NDArra
             for n, each in zip(n_missing.tolist(), columns, strict=True)
             if each.measure == measure and method in each.scores and each.spread != 0
         ]
-        return sum(n * score for n, score in parts) / sum(n for n, _ in parts) if parts else None
+        return mean_over_missing([score for _, score in parts], np.array([n for n, _ in parts])) if parts else None
 
     return MethodScore(method, average("error"), average("wrong"))
+
+
+def _average(off: Cells, weight: Cells) -> float:
+    known = ~np.isnan(off)
+    return float(np.average(off[known], weights=weight[known]))
 
 
 def _off(truth: Cells, guess: Cells, size: float, *, labels: bool) -> Cells:

@@ -13,7 +13,7 @@ from sklearn.base import clone
 
 from .._random import generator
 from .._words import count
-from ..estimator import BaseImputer, column_means, hide_cells
+from ..estimator import BaseImputer, HiddenValues, column_means, hide_cells
 from ..exceptions import DivergedError
 from ..registry import make_imputer
 from ..table import Table
@@ -39,8 +39,15 @@ class Trial:
 
     column: NDArray[np.int64]  # [N]
     truth: Cells  # [N]
-    guesses: dict[str, Cells]  # [N] by method
+    weight: Cells  # [N]: how much a value counts in its column
+    guesses: dict[str, Cells]  # [N] by method; NaN where a method was not asked
     failures: dict[str, str]  # of methods that could not be tried
+
+    def of_columns(self, chosen: NDArray[np.bool_]) -> Trial:
+        """What became of values of the ``chosen [d]`` columns."""
+        mine = chosen[self.column]
+        guesses = {name: guess[mine] for name, guess in self.guesses.items()}
+        return Trial(self.column[mine], self.truth[mine], self.weight[mine], guesses, self.failures)
 
 
 def draw_rounds(imputer: BaseImputer, rows: Table, most_rounds: int, rng: np.random.Generator) -> list[Holes]:
@@ -60,16 +67,21 @@ def draw_rounds(imputer: BaseImputer, rows: Table, most_rounds: int, rng: np.ran
     return rounds
 
 
-def run_trial(imputer: BaseImputer, rows: Table, rounds: list[Holes], methods: Mapping[str, Guess]) -> Trial:
-    """Have all methods fill in what is hidden in each round."""
+def run_trial(
+    imputer: BaseImputer, rows: Table, rounds: list[Holes], methods: Mapping[str, Guess], weight: Guess | None = None
+) -> Trial:
+    """Have all methods fill in what is hidden in each round; values count alike unless a ``weight`` is given."""
     truth, groups = numbers_in(rows), imputer._encoding.groups
     guesses: dict[str, list[Cells]] = {name: [np.empty(0)] for name in methods}
     failures: dict[str, str] = {}
     if len(groups) > _MOST_ICE_COORDINATES and "ICE" in methods:
         failures["ICE"] = f"it would take too long on {count(len(rows.codes), 'column')}"
-    rounds = [cells for cells in rounds if cells.any()]
+    weights = [np.empty(0)]
     for k, cells in enumerate(rounds):
+        if not cells.any():
+            continue
         missing = rows.missing | cells[:, groups]
+        weights.append(np.ones(int(cells.sum())) if weight is None else weight(missing, k)[cells])
         for name in [name for name in methods if name not in failures]:
             try:
                 with warnings.catch_warnings():
@@ -80,7 +92,7 @@ def run_trial(imputer: BaseImputer, rows: Table, rounds: list[Holes], methods: M
     column = np.concatenate([np.empty(0, np.int64), *(np.nonzero(cells)[1] for cells in rounds)])
     true = np.concatenate([np.empty(0), *(truth[cells] for cells in rounds)])
     complete = {name: np.concatenate(parts) for name, parts in guesses.items() if name not in failures}
-    return Trial(column, true, complete, failures)
+    return Trial(column, true, np.concatenate(weights), complete, failures)
 
 
 def by_peers(original: BaseImputer, rows: Table, seed: int) -> dict[str, Guess]:
@@ -104,15 +116,13 @@ def by_training_mean(original: BaseImputer, rows: Table) -> Guess:
     return guess
 
 
-def by_record(
-    row: NDArray[np.int64], column: NDArray[np.int64], split: NDArray[np.int64], guessed: Cells, rows: Table
-) -> Guess:
-    """What an imputer noted in a trial of its own; rounds are its splits."""
+def by_record(noted: HiddenValues, numbers: Cells, rows: Table) -> Guess:
+    """What an imputer noted of each value that its own fit hid; ``rows`` are those of that trial, rounds its splits."""
 
     def guess(_: Holes, k: int) -> Cells:
-        cells, numbers = split == k, np.full(rows.holes.shape, np.nan)
-        numbers[row[cells], column[cells]] = guessed[cells]
-        return numbers
+        cells, table = noted.split == k, np.full(rows.holes.shape, np.nan)
+        table[np.searchsorted(noted.rows, noted.row[cells]), noted.column[cells]] = numbers[cells]
+        return table
 
     return guess
 
