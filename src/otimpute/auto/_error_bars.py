@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import combinations
 from statistics import NormalDist
 
 import numpy as np
@@ -18,66 +19,100 @@ _BORROWED = 50.0  # cells' worth of the average column that a column's error bar
 _SMALLEST = 1e-6
 
 
-@stored(base=Array("G", at_least=0), slope=Array("G", at_least=0))
+def describe_cells(disagreement: Cells, conditional_std: Cells) -> Cells:
+    """What error bars are made of ``[N, 3]``.
+
+    A constant; how far the experts are apart; and how far values may lie from what a Gaussian expects of them given the other
+    values of their row, which grows with what else is missing there.
+    """
+    return np.column_stack([np.ones(len(disagreement)), disagreement, conditional_std])
+
+
+@stored(weights=Array("G T", at_least=0))
 @dataclass(frozen=True)
 class ErrorBars:
-    """A cell's standard deviation is ``base + slope · disagreement`` of the experts, by column."""
+    """A cell's standard deviation is a weighted sum of what `describe_cells` says of it, with weights by column."""
 
-    base: Cells  # [G]
-    slope: Cells  # [G]
+    weights: Cells  # [G, 3]
 
     @classmethod
-    def fit(cls, errors: Cells, disagreement: Cells, group: NDArray[np.int64], n_groups: int) -> ErrorBars:
+    def fit(
+        cls, errors: Cells, described: Cells, group: NDArray[np.int64], n_groups: int, stands_for: Cells | None = None
+    ) -> ErrorBars:
         """Learn from hidden cells' errors, such that 90 % of them lie within ± 1.645 standard deviations.
 
+        A cell counts as much as the missing values it ``stands_for``.
+
         >>> rng = np.random.default_rng(0)
-        >>> wide = rng.random(4000)
-        >>> bars = ErrorBars.fit(rng.normal(size=4000) * (1 + wide), wide, np.zeros(4000, dtype=int), 1)
-        >>> bool(abs(bars.base[0] - 1) < 0.15 and abs(bars.slope[0] - 1) < 0.3)
+        >>> apart = rng.random(4000)
+        >>> described = describe_cells(apart, np.zeros(4000))
+        >>> bars = ErrorBars.fit(rng.normal(size=4000) * (1 + apart), described, np.zeros(4000, dtype=int), 1)
+        >>> bool(np.abs(bars.weights[0] - [1, 1, 0]).max() < 0.3)
         True
         """
-        base, slope = np.ones(n_groups), np.zeros(n_groups)
+        weights = np.zeros((n_groups, described.shape[1]))
+        weights[:, 0] = 1.0
         if len(errors) == 0:  # nothing is known: a value may be off by as much as values differ
-            return cls(base, slope)
-        size = np.abs(errors)
-        everywhere = _line(disagreement, size, np.zeros((2, 2)), np.zeros(2))
-        overall = np.quantile(size / np.maximum(_at(everywhere, disagreement), _SMALLEST), COVERED)
-        typical = max(float(size.mean()), _SMALLEST)
+            return cls(weights)
+        size, counts = np.abs(errors), np.ones(len(errors)) if stands_for is None else stands_for
+        everywhere = _fit_sizes(described, size, counts)
+        overall = max(_quantile(_ratio(size, described, everywhere), counts, COVERED), _SMALLEST)
+        typical = max(float(np.average(size, weights=counts)), _SMALLEST)
         for g in range(n_groups):
             mine = group == g
-            if not mine.any():  # a column too empty to hide anything in
-                base[g], slope[g] = np.array(everywhere) * overall / HALF_WIDTH
+            n_cells = _effective_number(counts[mine])
+            if n_cells == 0:  # a column too empty to hide anything in
+                weights[g] = everywhere * overall / HALF_WIDTH
                 continue
             # Lean on the average column, scaled to how wrong this one usually is.
-            scale = max(float(size[mine].mean()), _SMALLEST) / typical
-            borrowed = np.column_stack([np.ones(len(size)), disagreement * scale])
-            products = borrowed.T @ borrowed * (_BORROWED / len(size))
-            aims = borrowed.T @ (size * scale) * (_BORROWED / len(size))
-            line = _line(disagreement[mine], size[mine], products, aims)
-            ratio = size[mine] / np.maximum(_at(line, disagreement[mine]), _SMALLEST)
-            own = np.quantile(ratio, min(COVERED * (1 + 1 / len(ratio)), 1.0))  # as conformal prediction does
-            trust = len(ratio) / (len(ratio) + _BORROWED)
-            width = np.exp(trust * np.log(max(own, _SMALLEST)) + (1 - trust) * np.log(max(overall, _SMALLEST)))
-            base[g], slope[g] = np.array(line) * width / HALF_WIDTH
-        return cls(base, slope)
+            scale = max(float(np.average(size[mine], weights=counts[mine])), _SMALLEST) / typical
+            units = np.array([1.0, *[scale] * (described.shape[1] - 1)])
+            own = _fit_sizes(
+                np.vstack([described[mine], described * units]),
+                np.concatenate([size[mine], size * scale]),
+                np.concatenate([counts[mine], counts * (_BORROWED / counts.sum())]),
+            )
+            share = min(COVERED * (1 + 1 / n_cells), 1.0)  # as conformal prediction does
+            ratio = max(_quantile(_ratio(size[mine], described[mine], own), counts[mine], share), _SMALLEST)
+            trust = n_cells / (n_cells + _BORROWED)
+            weights[g] = own * np.exp(trust * np.log(ratio) + (1 - trust) * np.log(overall)) / HALF_WIDTH
+        return cls(weights)
 
-    def at(self, disagreement: Cells, group: NDArray[np.int64]) -> Cells:
+    def at(self, described: Cells, group: NDArray[np.int64]) -> Cells:
         """Standard deviations of cells."""
-        return self.base[group] + self.slope[group] * disagreement
+        return np.asarray((self.weights[group] * described).sum(axis=1))
 
 
-def _line(x: Cells, y: Cells, products: Cells, aims: Cells) -> tuple[float, float]:
-    """Non-negative base and slope of the least-squares line through ``y``, beside what is borrowed."""
-    inputs = np.column_stack([np.ones(len(x)), x])
-    products, aims = products + inputs.T @ inputs, aims + inputs.T @ y
-    if products[0, 0] * products[1, 1] - products[0, 1] ** 2 > 1e-12 * products[0, 0] * max(products[1, 1], 1e-300):
-        base, slope = np.linalg.solve(products, aims)
-        if base >= 0 and slope >= 0:
-            return float(base), float(slope)
-        if base < 0:
-            return 0.0, float(aims[1] / products[1, 1])
-    return float(aims[0] / products[0, 0]), 0.0
+def _ratio(size: Cells, described: Cells, weights: Cells) -> Cells:
+    return size / np.maximum(described @ weights, _SMALLEST)
 
 
-def _at(line: tuple[float, float], disagreement: Cells) -> Cells:
-    return line[0] + line[1] * disagreement
+def _effective_number(counts: Cells) -> float:
+    """How many equally important cells know as much as these."""
+    return float(counts.sum() ** 2 / (counts**2).sum()) if counts.any() else 0.0
+
+
+def _quantile(values: Cells, counts: Cells, share: float) -> float:
+    """The value below which a ``share`` of the ``counts`` lies."""
+    order = np.argsort(values, kind="stable")
+    below = np.cumsum(counts[order])
+    return float(values[order[min(int(np.searchsorted(below, share * below[-1])), len(order) - 1)]])
+
+
+def _fit_sizes(described: Cells, size: Cells, counts: Cells) -> Cells:
+    """Non-negative least squares: of the fits by some of the inputs, the best whose weights are all positive."""
+    products, aims = (described * counts[:, None]).T @ described, described.T @ (size * counts)
+    n_inputs = described.shape[1]
+    best, best_gain = np.zeros(n_inputs), -1.0
+    for n_used in range(1, n_inputs + 1):
+        for used in combinations(range(n_inputs), n_used):
+            some = np.array(used)
+            block = products[np.ix_(some, some)]
+            if np.linalg.matrix_rank(block, tol=1e-10 * max(float(np.trace(block)), 1e-300)) < n_used:
+                continue
+            weights = np.linalg.solve(block, aims[some])
+            gain = float(weights @ aims[some])
+            if weights.min() >= 0 and gain > best_gain:
+                best, best_gain = np.zeros(n_inputs), gain
+                best[some] = weights
+    return best

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from sklearn.base import clone
 
 from .._checks import check_choice
+from .._deadline import OutOfTime
 from .._random import generator
 from .._stored import Kind, Place
 from ..baselines import (
@@ -27,9 +28,9 @@ from ..baselines import (
     MeanImputer,
     MissForestImputer,
     MIWAEImputer,
-    OutOfTime,
     RefiningImputer,
     SoftImputer,
+    StandardisedImputer,
     VAEACImputer,
 )
 from ..estimator import BaseImputer, Unfitted
@@ -37,13 +38,14 @@ from ..exceptions import DivergedError
 from ..imputers import MetaSinkhornImputer, RoundRobinImputer, SinkhornImputer
 
 MEAN = "mean"  # always asked: others must be better
+GAUSSIAN = "gaussian"  # cheap, and good enough to be fitted in the end whatever the time
 MIXTURE = "mixture"
 OUT_OF_TIME = "there was no time for it"
 
 EXPERTS: Mapping[str, Callable[[], BaseImputer]] = {
     # In the order in which they are asked: cheap ones first.
     MEAN: MeanImputer,
-    "gaussian": GaussianEMImputer,
+    GAUSSIAN: GaussianEMImputer,
     "neighbours": KNNImputer,
     "transport": SinkhornImputer,
     MIXTURE: GaussianMixtureImputer,
@@ -52,7 +54,7 @@ EXPERTS: Mapping[str, Callable[[], BaseImputer]] = {
     "kernel": KernelRidgeImputer,
     "trees": ExtraTreesImputer,
 }
-DEFAULT = (MEAN, "gaussian", "transport", MIXTURE, "kernel", "trees")
+DEFAULT = (MEAN, GAUSSIAN, "transport", MIXTURE, "kernel", "trees")
 CLASSES = (
     ExtraTreesImputer, GAINImputer, GaussianEMImputer, GaussianMixtureImputer, ICEImputer, KNNImputer, KernelRidgeImputer,
     MIWAEImputer, MeanImputer, MetaSinkhornImputer, MissForestImputer, RoundRobinImputer, SinkhornImputer, SoftImputer,
@@ -109,6 +111,23 @@ def read_experts(experts: Any, device: str = "auto") -> dict[str, BaseImputer]:
     return dict(sorted(found.items(), key=lambda item: order.index(item[0]) if item[0] in order else len(order)))
 
 
+class Clock:
+    """Shares out what is left of the time: whoever is next gets an even part of it, and what they save goes to the others."""
+
+    def __init__(self, stop_at: float, n_to_come: int, n_at_once: int = 1) -> None:
+        self.stop_at, self.n_to_come, self.n_at_once = stop_at, n_to_come, n_at_once
+
+    def next_deadline(self) -> float:
+        """When the next one should be done, in terms of `time.perf_counter`."""
+        now = time.perf_counter()
+        part = min(self.n_at_once / max(self.n_to_come, 1), 1.0)
+        self.n_to_come -= 1
+        return now + (self.stop_at - now) * part if math.isfinite(self.stop_at) else math.inf
+
+
+NO_LIMIT = Clock(math.inf, 0)
+
+
 @dataclass(frozen=True)
 class Question:
     """A table with holes, for one expert to fill. Where the expert refines, a first guess stands in the holes."""
@@ -118,48 +137,69 @@ class Question:
     values: NDArray[np.floating]
     missing: NDArray[np.bool_]
     seed: int
-    deadline: float = math.inf
 
 
 @dataclass(frozen=True)
 class Answer:
-    """What an expert made of a table, or why it did not."""
+    """What an expert made of a table, or why it did not, and how long it took."""
 
     expert: BaseImputer
     cells: NDArray[np.float64] | None
     failure: str = ""
+    seconds: float = 0.0
 
 
-def ask(questions: Sequence[Question], asker: BaseImputer, n_threads: int) -> dict[Any, Answer]:
+def ask(questions: Sequence[Question], asker: BaseImputer, n_threads: int, clock: Clock = NO_LIMIT) -> dict[Any, Answer]:
     """Fit experts, some at a time; what comes out does not depend on how many."""
     if n_threads == 1 or len(questions) < 2:
-        return {question.key: _answer(question, asker) for question in questions}
+        return {question.key: _answer(question, asker, clock) for question in questions}
     with ThreadPoolExecutor(n_threads) as pool:
-        answers = pool.map(lambda question: _answer(question, asker), questions)
+        answers = pool.map(lambda question: _answer(question, asker, clock), questions)
         return dict(zip((question.key for question in questions), answers, strict=True))
 
 
-def _answer(question: Question, asker: BaseImputer) -> Answer:
+def _answer(question: Question, asker: BaseImputer, clock: Clock) -> Answer:
+    begun, deadline = time.perf_counter(), clock.next_deadline()
     expert = clone(question.expert)
     expert._adopt(asker)
     if "random_state" in expert.get_params(deep=False):
         expert.set_params(random_state=int(generator(question.seed, str(question.key)).integers(2**31)))
     if isinstance(expert, RefiningImputer):
-        expert.starts_in_holes, expert.deadline = True, question.deadline
-    elif math.isfinite(question.deadline) and "callbacks" in expert.get_params(deep=False):
-        expert.set_params(callbacks=[lambda _: time.perf_counter() >= question.deadline])  # stops it, without a warning
+        expert.starts_in_holes = True
     try:
-        if time.perf_counter() >= question.deadline:
-            raise OutOfTime
-        cells = expert._fit_cells(question.values, question.missing)
+        cells = _fit_until(deadline, expert, question.values, question.missing)
     except OutOfTime:
-        return Answer(expert, None, OUT_OF_TIME)
+        return Answer(expert, None, OUT_OF_TIME, time.perf_counter() - begun)
     except _FAILURES as error:
-        return Answer(expert, None, str(error))
+        return Answer(expert, None, str(error), time.perf_counter() - begun)
     if getattr(expert, "stop_reason_", "") == "interrupted":
         raise KeyboardInterrupt
     expert._is_fitted = True
-    return Answer(expert, cells)
+    return Answer(expert, cells, seconds=time.perf_counter() - begun)
+
+
+def _fit_until(
+    deadline: float, expert: BaseImputer, values: NDArray[np.floating], missing: NDArray[np.bool_]
+) -> NDArray[np.float64]:
+    """Fit an expert that has to be done by then: some end early with what they have, others give up."""
+    if math.isinf(deadline) or isinstance(expert, MeanImputer):
+        return expert._fit_cells(values, missing)
+    if isinstance(expert, StandardisedImputer):
+        expert.deadline = deadline
+        try:
+            return expert._fit_cells(values, missing)
+        finally:
+            del expert.deadline  # it belongs to this fit
+    if time.perf_counter() >= deadline:
+        raise OutOfTime
+    if "callbacks" not in expert.get_params(deep=False):
+        return expert._fit_cells(values, missing)
+    own = expert.callbacks
+    expert.set_params(callbacks=[*(own or []), lambda _: time.perf_counter() >= deadline])  # stops it, without a warning
+    try:
+        return expert._fit_cells(values, missing)
+    finally:
+        expert.set_params(callbacks=own)  # a function made here could not be pickled
 
 
 def refines(expert: BaseImputer) -> bool:

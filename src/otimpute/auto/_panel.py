@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -12,8 +11,8 @@ from numpy.typing import NDArray
 from .._stored import ListOf, stored
 from ..estimator import BaseImputer, Fitted
 from ..exceptions import DivergedError
-from ._experts import CLASSES, MEAN, Question, ask, refines
-from ._trial import Cells, Columns, Trial
+from ._experts import CLASSES, MEAN, NO_LIMIT, Clock, Question, ask, refines
+from ._trial import Cells, Columns, Trial, share_out
 from ._weights import combine
 
 
@@ -54,7 +53,24 @@ def disagreement(guesses: Cells, weights: Cells) -> Cells:
     return np.asarray(np.sqrt((away**2 * weights).sum(axis=1)))
 
 
-def fit_panel(
+@dataclass(frozen=True)
+class FittedExperts:
+    """What became of the experts that were to be fitted to the whole table."""
+
+    names: list[str]  # those that could be, the ones that refine last
+    experts: list[BaseImputer]
+    first_weights: Cells
+    guesses: Cells  # [N, E] for the missing cells
+    left_out: Mapping[str, str]  # and why
+
+    def panel(self, tried: Sequence[str], weights: Cells) -> Panel:
+        """With the weights of those that were tried; others count nothing."""
+        columns = {name: weights[:, k] for k, name in enumerate(tried)}
+        own = np.stack([columns.get(name, np.zeros(len(weights))) for name in self.names], axis=1)
+        return Panel(self.names, self.experts, self.first_weights, own)
+
+
+def fit_experts(
     experts: Mapping[str, BaseImputer],
     asker: BaseImputer,
     values: NDArray[np.floating],
@@ -66,19 +82,15 @@ def fit_panel(
     needed: tuple[str, ...] = (),
     seed: int,
     n_threads: int,
-    deadline: float = math.inf,
-) -> tuple[Panel, Cells, dict[str, str]]:
-    """Fit the experts that count on the whole table: the panel, its guesses, and who was left out in the end and why.
-
-    Those without weight in any column are not fitted, unless ``needed``.
-    """
+    stop_at: float = np.inf,
+) -> FittedExperts:
+    """Fit the experts that count to the whole table. Those without weight in any column are not fitted, unless ``needed``."""
     column = np.nonzero(missing)[1]
     left_out: dict[str, str] = {}
 
-    def fit(names: list[str], table: NDArray[np.floating]) -> tuple[list[str], list[BaseImputer], list[Cells]]:
-        limits = {name: math.inf if name in (MEAN, *needed) else deadline for name in names}
-        questions = [Question(name, experts[name], table, missing, seed, limits[name]) for name in names]
-        answers = ask(questions, asker, n_threads)
+    def fit(names: list[str], table: NDArray[np.floating], clock: Clock) -> tuple[list[str], list[BaseImputer], list[Cells]]:
+        questions = [Question(name, experts[name], table, missing, seed) for name in names]
+        answers = ask(questions, asker, n_threads, clock)
         left_out.update({name: answer.failure for name, answer in answers.items() if answer.cells is None})
         able = [name for name in names if name not in left_out]
         guesses = [columns.standardise(np.asarray(answers[name].cells), column) for name in able]
@@ -87,29 +99,22 @@ def fit_panel(
     first, second = trial.names[: trial.n_first], trial.names[trial.n_first :]
     second = tuple(name for name in second if weights[:, trial.names.index(name)].any())
     starting = [bool(second) and bool(trial.first_weights[:, k].any()) for k in range(trial.n_first)]
-    wanted = [name for k, name in enumerate(first) if weights[:, k].any() or starting[k] or name in (MEAN, *needed)]
-    wanted += [name for name in needed if name not in first]  # there was no time to try it, or it failed
-    names, fitted, guesses = fit(wanted, values)
+    counting = [name for k, name in enumerate(first) if weights[:, k].any() or starting[k] or name == MEAN]
+    wanted = [name for name in counting if name not in needed]
+    parts = (
+        fit(wanted, values, Clock(stop_at, len(wanted) + len(second), n_threads)),
+        fit(list(needed), values, NO_LIMIT),  # even if there was no time to try it, or it failed
+    )
+    (names, fitted, guesses), more = parts
+    names, fitted, guesses = names + more[0], fitted + more[1], guesses + more[2]
     for name in needed:
         if name in left_out:
             raise DivergedError(f"the expert {name!r}, which draws are made with, failed: {left_out[name]}")
-    first_weights = _share(_of(names, first, trial.first_weights), names)
+    tried = {name: trial.first_weights[:, k] for k, name in enumerate(first)}
+    nothing = np.zeros(columns.n_groups)
+    first_weights = share_out(np.stack([tried.get(name, nothing) for name in names], axis=1), names)
     if second:
         start = combine(np.stack(guesses, axis=1), first_weights[columns.group[column]])
-        refined = fit(list(second), columns.with_guess(values, missing, start))
+        refined = fit(list(second), columns.with_guess(values, missing, start), Clock(stop_at, len(second), n_threads))
         names, fitted, guesses = names + refined[0], fitted + refined[1], guesses + refined[2]
-    final = _share(_of(names, trial.names, weights), names)
-    return Panel(names, fitted, first_weights, final), np.stack(guesses, axis=1), left_out
-
-
-def _of(names: list[str], tried: tuple[str, ...], weights: Cells) -> Cells:
-    """The columns of ``weights`` that belong to ``names``; those that were not tried have none."""
-    untried = np.zeros(len(weights))
-    return np.stack([weights[:, tried.index(name)] if name in tried else untried for name in names], axis=1)
-
-
-def _share(weights: Cells, names: list[str]) -> Cells:
-    """Weights of those that are left, to sum to one again; the mean's where nobody else is."""
-    alone = weights.sum(axis=1) == 0
-    weights = np.where(alone[:, None], np.array(names) == MEAN, weights)
-    return np.asarray(weights / weights.sum(axis=1, keepdims=True))
+    return FittedExperts(names, fitted, first_weights, np.stack(guesses, axis=1), left_out)

@@ -9,84 +9,152 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..table import Encoding, category_of, seconds_of
+from .._words import count, listed, number, share
+from ..estimator import HiddenValues, mean_over_missing
+from ..table import ColumnCode, NumberCode, seconds_of
+from ._class_chances import is_label, label_of
 from ._experts import MEAN
-from ._trial import Cells, Columns, Trial
+from ._extrapolation import UnseenRegion, find_unseen_regions
+from ._learn import Learned
+from ._trial import Cells
 
+NOTHING_MISSING = "Nothing was missing."
 STACK = "stack"  # the combination, by weights learned on other hidden values
 _MOST_NAMED = 5
 _A_TIE = 0.995
 
+Scores = dict[Any, dict[str, dict[str, float]]]
 
-def score_columns(
-    trial: Trial, crossed: Cells, columns: Columns, encoding: Encoding, groups: NDArray[np.int64], names: Sequence[Any]
-) -> dict[Any, dict[str, dict[str, float]]]:
-    """By column and expert: MAE and RMSE in the column's units, or the share of wrong categories."""
-    scores: dict[Any, dict[str, dict[str, float]]] = {}
-    unit = columns.scaler.unit
-    hidden_group = columns.group[trial.column]
-    candidates = [*zip(trial.names, trial.guesses.T, strict=True), (STACK, crossed)]
-    for g, place in enumerate(dict.fromkeys(groups.tolist())):
-        code, mine = encoding.codes[place], hidden_group == g
+
+def score_columns(learned: Learned, codes: Sequence[ColumnCode], names: Sequence[Any]) -> Scores:
+    """By column and expert: MAE and RMSE in the column's units, or the share of wrong categories.
+
+    ``codes`` and ``names`` are those of the columns with values.
+    """
+    trial, columns = learned.trial, learned.model.columns
+    scores: Scores = {}
+    group = columns.group[trial.column]
+    candidates = [*zip(trial.names, trial.guesses.T, strict=True), (STACK, learned.weighed.guess)]
+    for g, (code, name) in enumerate(zip(codes, names, strict=True)):
+        mine = group == g
         if not mine.any():
             continue
-        scores[names[place]] = {}
-        for expert, guess in candidates:
-            if code.is_scaled:
-                width = int((columns.group == g).sum())
-                truth, guessed = (each[mine].reshape(-1, width) for each in (trial.truth, guess))
-                centre = columns.scaler.centre[columns.group == g]
-                wrong = category_of(code, truth + centre) != category_of(code, guessed + centre)
-                scores[names[place]][expert] = {"wrong": float(wrong.mean())}
+        truth, counts = trial.truth[mine], trial.stands_for[mine]
+        scores[name] = {}
+        for expert, each in candidates:
+            if is_label(code):
+                labels = learned.hidden_labels.get(g) if expert == STACK else None
+                labels = label_of(code, columns.values_of(g, each[mine])) if labels is None else labels
+                wrong = labels != label_of(code, columns.values_of(g, truth))
+                own = counts.reshape(len(wrong), -1)[:, 0]
+                scores[name][expert] = {"wrong": float(np.average(wrong, weights=own))}
             else:
-                error = (guess - trial.truth)[mine]
-                mae, rmse = np.abs(error).mean(), np.sqrt((error**2).mean())
-                own = float(unit[columns.group == g][0]) * seconds_of(code)
-                scores[names[place]][expert] = {"mae": float(mae) * own, "rmse": float(rmse) * own}
+                error = each[mine] - truth
+                unit = float(columns.scaler.unit[columns.group == g][0]) * seconds_of(code)
+                mae, rmse = np.average(np.abs(error), weights=counts), np.sqrt(np.average(error**2, weights=counts))
+                scores[name][expert] = {"mae": float(mae) * unit, "rmse": float(rmse) * unit}
     return scores
 
 
 @dataclass(frozen=True)
 class Findings:
-    """What a verdict is made of."""
+    """What a verdict is made of; columns are those with values."""
 
-    trial: Trial
-    crossed: Cells  # [N]: the combination's guesses
-    no_better: NDArray[np.bool_]  # [G]: columns where the mean is best
-    with_holes: NDArray[np.bool_]  # [G]
-    is_category: NDArray[np.bool_]  # [G]
+    scores: Scores
+    hidden_values: HiddenValues
     names: Sequence[Any]  # [G]
+    is_label: NDArray[np.bool_]  # [G]
+    spread: Cells  # [G]: standard deviations of numbers, in their units
+    n_missing: NDArray[np.int64]  # [G]
+    n_hidden: NDArray[np.int64]  # [G]
+    no_better: NDArray[np.bool_]  # [G]: columns where the mean is best
     asked: Sequence[str]  # [E]: experts of the panel
     weights: Cells  # [G, E]: theirs
     left_out: Mapping[str, str]
+    unseen: Sequence[tuple[str, str, UnseenRegion]]  # with the names of both columns
     draws: bool
 
 
-def verdict(found: Findings, columns: Columns, scores: Mapping[Any, Mapping[str, Mapping[str, float]]]) -> str:
+def describe(
+    learned: Learned,
+    values: NDArray[np.floating],
+    missing: NDArray[np.bool_],
+    all_codes: Sequence[ColumnCode],
+    groups: NDArray[np.int64],
+    all_names: Sequence[Any],
+    rng: np.random.Generator,
+) -> Findings:
+    """What there is to say about a fit; ``groups`` are the columns of the table that coordinates belong to."""
+    columns, trial = learned.model.columns, learned.trial
+    first = columns.is_first(np.arange(len(columns.group)))
+    places = groups[first]
+    codes, names = [all_codes[place] for place in places], [all_names[place] for place in places]
+    spread = columns.scaler.unit[first] * np.array([seconds_of(code) for code in codes])
+    is_number = [isinstance(code, NumberCode) and not is_label(code) for code in codes]
+    numbers = np.flatnonzero(first)[is_number].tolist()
+    panel = learned.model.panel
+    return Findings(
+        scores=score_columns(learned, codes, names),
+        hidden_values=_hidden_values(learned, codes, places, spread, len(all_codes)),
+        names=names,
+        is_label=np.array([is_label(code) for code in codes], dtype=bool),
+        spread=spread,
+        n_missing=missing[:, first].sum(axis=0),
+        n_hidden=np.bincount(columns.group[trial.column[columns.is_first(trial.column)]], minlength=len(codes)),
+        no_better=learned.weighed.no_better,
+        asked=panel.names,
+        weights=panel.weights,
+        left_out=learned.left_out,
+        unseen=[
+            (str(all_names[groups[each.column]]), str(all_names[groups[each.other]]), each)
+            for each in find_unseen_regions(values, missing, numbers, rng)
+        ],
+        draws=learned.model.draws,
+    )
+
+
+def _hidden_values(
+    learned: Learned, codes: Sequence[ColumnCode], places: NDArray[np.int64], spread: Cells, n_columns: int
+) -> HiddenValues:
+    """What was hidden and guessed, one number per value of the table."""
+    trial, columns = learned.trial, learned.model.columns
+    group, kept = columns.group[trial.column], columns.is_first(trial.column)
+    numbers = np.empty((2, len(trial.truth)))
+    for g, code in enumerate(codes):
+        mine = np.flatnonzero(group == g)
+        for which, z in enumerate((trial.truth, learned.weighed.guess)):
+            points = columns.values_of(g, z[mine])
+            each = label_of(code, points) if is_label(code) else points[:, 0] * seconds_of(code)
+            numbers[which, mine[:: points.shape[1]]] = each
+        if g in learned.hidden_labels:
+            numbers[1, mine[:: points.shape[1]]] = learned.hidden_labels[g]
+    by_place = np.ones(n_columns)
+    by_place[places] = spread
+    truth, guess = numbers[:, kept]
+    column = places[group[kept]]
+    return HiddenValues(trial.rows, trial.row[kept], column, trial.split[kept], truth, guess, trial.stands_for[kept], by_place)
+
+
+def verdict(found: Findings) -> str:
     """What a person should know, in plain words."""
-    trial, group = found.trial, columns.group[found.trial.column]
     lines = []
-    if not found.with_holes.any():
+    with_holes = found.n_missing > 0
+    if not with_holes.any():
         lines.append(
-            "No column with holes could be learned from: holes got the one value of their column, 0, or were left as they are."
+            "No column with holes could be learned from: holes got the one value of their column, or were left as they are."
         )
     else:
-        numbers = (found.with_holes & ~found.is_category)[group]
-        labelled = [g for g in np.flatnonzero(found.with_holes & found.is_category).tolist() if found.names[g] in scores]
-        if numbers.any():
-            lines.append(_about_numbers(found, numbers))
-        if labelled:
-            lines.append(_about_categories([scores[found.names[g]] for g in labelled]))
+        checked = with_holes & (found.n_hidden > 0)
+        lines += _about_numbers(found, checked & ~found.is_label) + _about_categories(found, checked & found.is_label)
         if lines:
-            trusted = found.weights[found.with_holes].mean(axis=0)
+            trusted = found.weights[with_holes].mean(axis=0)
             order = [k for k in np.argsort(-trusted, kind="stable").tolist() if trusted[k] >= 0.005]
             lines.append("Most trusted: " + ", ".join(f"{found.asked[k]} {trusted[k]:.0%}" for k in order) + ".")
         else:
             lines.append("There were too few observed values to check the imputation on: treat the imputed ones as guesses.")
-        if len(trial.names) > 1:
-            lines += _about_hopeless(
-                [str(found.names[g]) for g in np.flatnonzero(found.no_better & found.with_holes).tolist()], found
-            )
+        if len(found.asked) > 1 or found.weights.shape[1] > 1:
+            lines += _about_hopeless(found, with_holes)
+        lines += _about_unseen(found)
     lines += [f"Left out: {name} ({why})." for name, why in found.left_out.items()]
     lines.append(
         "No check on observed values can tell whether values are missing because of what they are (the rich not stating their "
@@ -95,31 +163,55 @@ def verdict(found: Findings, columns: Columns, scores: Mapping[Any, Mapping[str,
     return "\n".join(lines)
 
 
-def _about_numbers(found: Findings, cells: NDArray[np.bool_]) -> str:
-    trial = found.trial
-    guesses = found.crossed, trial.guesses[:, trial.names.index(MEAN)]
-    own, mean = (float(np.abs(guess - trial.truth)[cells].mean()) for guess in guesses)
-    return (
-        f"On {np.count_nonzero(cells):,} observed numbers that were hidden for a trial, the imputed ones were off by "
-        f"{own:.2f} standard deviations on average, {_compared(own, mean)} column means ({mean:.2f})."
+def _about_numbers(found: Findings, chosen: NDArray[np.bool_]) -> list[str]:
+    if not chosen.any():
+        return []
+    places = np.flatnonzero(chosen).tolist()
+    own, mean = (
+        mean_over_missing([found.scores[found.names[g]][who]["mae"] / found.spread[g] for g in places], found.n_missing[chosen])
+        for who in (STACK, MEAN)
     )
+    return [
+        f"On {found.n_hidden[chosen].sum():,} observed numbers that were hidden the way values are missing, the imputed ones "
+        f"were off by {own:.2f} standard deviations on average, {_compared(own, mean)} column means ({mean:.2f})."
+    ]
 
 
-def _about_categories(scores: Sequence[Mapping[str, Mapping[str, float]]]) -> str:
-    own, most = (float(np.mean([each[who]["wrong"] for each in scores])) for who in (STACK, MEAN))
-    return f"Of hidden categories, {own:.0%} were imputed wrongly, {_compared(own, most)} the most frequent ones ({most:.0%})."
+def _about_categories(found: Findings, chosen: NDArray[np.bool_]) -> list[str]:
+    if not chosen.any():
+        return []
+    places = np.flatnonzero(chosen).tolist()
+    own, most = (
+        mean_over_missing([found.scores[found.names[g]][who]["wrong"] for g in places], found.n_missing[chosen])
+        for who in (STACK, MEAN)
+    )
+    return [
+        f"Of hidden categories, {own:.0%} were imputed wrongly, {_compared(own, most)} the most frequent ones ({most:.0%})."
+    ]
 
 
 def _compared(own: float, plain: float) -> str:
     return "no better than" if own >= _A_TIE * plain else f"{1 - own / plain:.0%} less than"
 
 
-def _about_hopeless(names: Sequence[str], found: Findings) -> list[str]:
+def _about_hopeless(found: Findings, with_holes: NDArray[np.bool_]) -> list[str]:
+    names = [str(found.names[g]) for g in np.flatnonzero(found.no_better & with_holes).tolist()]
     if not names:
         return []
-    more = f" and {len(names) - _MOST_NAMED} more" if len(names) > _MOST_NAMED else ""
     filled = "draws around it were" if found.draws else "that is what was"
     return [
-        f"Nothing was better than the mean (or the most frequent value) in {', '.join(names[:_MOST_NAMED])}{more}: "
+        f"Nothing was better than the mean (or the most frequent value) in {listed(names, _MOST_NAMED)}: "
         f"{filled} filled in, and other columns say little about it."
     ]
+
+
+def _about_unseen(found: Findings) -> list[str]:
+    lines = [
+        f"{share(region.share)} of the values missing in {column} are where {other} is {number(region.low)} to "
+        f"{number(region.high)}, and there {'none' if region.n_observed == 0 else f'only {region.n_observed:,}'} of {column} "
+        "was observed: imputed values rest on what holds elsewhere, and may be further off than stated here."
+        for column, other, region in found.unseen[:_MOST_NAMED]
+    ]
+    if len(found.unseen) > _MOST_NAMED:
+        lines.append(f"The same holds for {count(len(found.unseen) - _MOST_NAMED, 'other column')}.")
+    return lines

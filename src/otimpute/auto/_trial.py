@@ -4,17 +4,18 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
 
 from .._random import generator
 from .._stored import stored
-from ..estimator import BaseImputer, hide_cells
+from ..baselines import GaussianEMImputer
+from ..estimator import BaseImputer, Missingness, hide_like_missing
 from ..table import Standardiser
-from ._experts import MEAN, Answer, Question, ask, refines
+from ._experts import MEAN, Answer, Clock, Question, ask, refines
 from ._weights import combine, learn_weights
 
 _SHARE_HIDDEN = 0.15  # of a column's observed values in one split: more would make another table of it
@@ -80,6 +81,11 @@ class Columns:
         z = self.scaler.apply_entries(cells, column)
         return np.clip(z, self.low[column] - _BEYOND, self.high[column] + _BEYOND)
 
+    def values_of(self, g: int, z: Cells) -> Cells:
+        """Coordinates ``[n, width]`` of the g-th column of the table, from standardised ones in a row."""
+        own = np.flatnonzero(self.group == g)
+        return self.scaler.restore(z, np.tile(own, len(z) // len(own))).reshape(-1, len(own))
+
     def with_guess(self, values: NDArray[np.floating], missing: NDArray[np.bool_], guess: Cells) -> NDArray[np.float64]:
         """The table with standardised guesses in its holes."""
         filled = np.array(values, dtype=np.float64)
@@ -97,8 +103,22 @@ class Trial:
     guesses: Cells  # [N, E]
     truth: Cells  # [N]
     column: NDArray[np.int64]  # [N]: coordinate
+    row: NDArray[np.int64]  # [N]
     split: NDArray[np.int64]  # [N]
+    stands_for: Cells  # [N]: missing values that are like it, 1 on average
+    conditional_std: Cells  # [N]: of a Gaussian given the rest of the row; 0 where none was asked
     left_out: Mapping[str, str]  # experts that could not be tried, and why
+    rows: NDArray[np.int64]  # of the table, that were tried on
+    seconds: Mapping[str, float]  # that an expert took for them
+    fitted: Mapping[str, BaseImputer]  # experts as fitted in the first split
+
+    def only(self, names: Collection[str]) -> Trial:
+        """The same trial, had only these experts been asked."""
+        chosen = [k for k, name in enumerate(self.names) if name in names]
+        kept = tuple(self.names[k] for k in chosen)
+        first = [k for k in chosen if k < self.n_first]
+        start = share_out(self.first_weights[:, first], list(kept[: len(first)]))
+        return replace(self, names=kept, n_first=len(first), first_weights=start, guesses=self.guesses[:, chosen])
 
 
 def try_experts(
@@ -111,73 +131,113 @@ def try_experts(
     n_splits: int | None,
     seed: int,
     n_threads: int,
-    deadline: float = math.inf,
+    stop_at: float = math.inf,
     progress: Callable[[int, int], None] = lambda *_: None,
 ) -> Trial:
-    """Hide values several times, let all experts fill them in, and see.
+    """Hide values several times the way values are missing, let all experts fill them in, and see.
 
-    Experts that refine start from the best combination of the others, as they will in the end.
+    Experts that refine start from the best combination of the others, as they will in the end. Where time is short, there are
+    fewer splits, and experts that take too long for one are left out.
     """
     rng = generator(seed, "hidden")
     rows = sample_rows(missing, _MOST_ROWS, rng)
     values, missing = values[rows], missing[rows]
-    share = np.where(missing.any(axis=0), _SHARE_HIDDEN, _SHARE_OF_COMPLETE if missing.any() else _SHARE_HIDDEN)
-    values_at_once = float(((~missing).sum(axis=0) * share)[columns.is_first(np.arange(missing.shape[1]))].sum())
-    n_splits = n_splits or int(np.clip(np.ceil(_ENOUGH_HIDDEN / max(values_at_once, 1.0)), *_SPLITS))
-    hidden = [hide_cells(missing, share, rng, columns.group) for _ in range(n_splits)]
+    hidden, stands_for = _hide(values, missing, columns, n_splits, rng)
     holes = [missing | each for each in hidden]
     first = [name for name, expert in experts.items() if not refines(expert)]
     second = [name for name, expert in experts.items() if refines(expert)]
     answers: dict[tuple[str, int], Answer] = {}
 
-    def ask_all(names: list[str], tables: Sequence[NDArray[np.floating]]) -> tuple[list[str], list[Cells]]:
-        """Guesses of those who answered in every split, for the cells that are missing or hidden there, by split."""
+    def ask_all(names: list[str], tables: Sequence[NDArray[np.floating]], n_after: int, time_after: float) -> list[str]:
+        """Have all splits filled in, or as many as there is time for; who could do so."""
         begun = time.perf_counter()
         for s in range(len(holes)):
-            if math.isfinite(deadline) and s and tables is untouched:  # those who refine will take longer still
-                one_split = (time.perf_counter() - begun) / s
-                del hidden[max(1, int((deadline - begun) / (_WITH_REFINING * one_split))) :]
-                del holes[len(hidden) :]
-                if s >= len(holes):
-                    break
-            limits = {name: math.inf if name == MEAN else deadline for name in names}
-            questions = [Question((name, s), experts[name], tables[s], holes[s], seed, limits[name]) for name in names]
-            answers.update(ask(questions, asker, n_threads))
+            if s and time.perf_counter() + (time.perf_counter() - begun) / s * time_after > stop_at:
+                del holes[s:]
+                break
+            questions = [Question((name, s), experts[name], tables[s], holes[s], seed) for name in names]
+            clock = Clock(stop_at, len(names) + n_after if s == 0 else 1, n_threads)
+            answers.update(ask(questions, asker, n_threads, clock))
             progress(len(answers), (len(holes) + 1) * len(experts))
-        able = [name for name in names if all(answers[name, s].cells is not None for s in range(len(holes)))]
-        guesses = []
-        for s in range(len(holes)):
-            column = np.nonzero(holes[s])[1]
-            cells = [columns.standardise(np.asarray(answers[name, s].cells), column) for name in able]
-            guesses.append(np.stack(cells, axis=1) if able else np.empty((len(column), 0)))
-        return able, guesses
+        return [name for name in names if all(answers[name, s].cells is not None for s in range(len(holes)))]
 
-    untouched = [values] * len(holes)
-    able, guesses = ask_all(first, untouched)
-    truth = np.concatenate([columns.scaler.apply(np.where(missing, 0, values))[each] for each in hidden])
-    column = np.concatenate([np.nonzero(each)[1] for each in hidden])
-    split = np.repeat(np.arange(len(hidden)), [int(each.sum()) for each in hidden])
-    at_hidden = [guess[each[hole]] for guess, each, hole in zip(guesses, hidden, holes, strict=True)]
-    first_weights = learn_weights(np.concatenate(at_hidden) - truth[:, None], columns.group[column], columns.width)
+    def guesses_of(names: list[str]) -> list[Cells]:
+        """Of cells that are missing or hidden, by split."""
+        return [
+            np.stack([columns.standardise(np.asarray(answers[name, s].cells), np.nonzero(hole)[1]) for name in names], axis=1)
+            if names
+            else np.empty((int(hole.sum()), 0))
+            for s, hole in enumerate(holes)
+        ]
+
+    # Where the first split shows that there is no time for all of them, those who refine are expected to take longer still.
+    able = ask_all(first, [values] * len(holes), len(second), _WITH_REFINING if second else 1.0)
+    of_first = guesses_of(able)
+    column = np.concatenate([np.nonzero(each)[1] for each in hidden[: len(holes)]])
+    at_hidden = np.concatenate([guess[each[hole]] for guess, each, hole in zip(of_first, hidden, holes, strict=False)])
+    truth = _concatenated(columns.scaler.apply(np.where(missing, 0, values)), hidden[: len(holes)])
+    first_weights = learn_weights(at_hidden - truth[:, None], columns.group[column], columns.width)
     starts = [
         columns.with_guess(values, hole, combine(guess, first_weights[columns.group[np.nonzero(hole)[1]]]))
-        for guess, hole in zip(guesses, holes, strict=True)
+        for guess, hole in zip(of_first, holes, strict=True)
     ]
-    able_to_refine, refined = ask_all(second, starts)
-    at_hidden = [
-        np.hstack([one, guess[each[hole]]]) for one, guess, each, hole in zip(at_hidden, refined, hidden, holes, strict=True)
-    ]
-    names = (*able, *able_to_refine)
+    able_to_refine = ask_all(second, starts, 0, 1.0)
+    names, n_done = (*able, *able_to_refine), len(holes)
+    everyone = [np.hstack(both) for both in zip(of_first, guesses_of(able_to_refine), strict=False)]
+    hidden = hidden[:n_done]
     return Trial(
-        names,
-        len(able),
-        first_weights,
-        np.concatenate(at_hidden),
-        truth,
-        column,
-        split,
-        {name: max(answers[name, s].failure for s in range(len(holes))) for name in experts if name not in names},
+        names=names,
+        n_first=len(able),
+        first_weights=first_weights,
+        guesses=np.concatenate([guess[each[hole]] for guess, each, hole in zip(everyone, hidden, holes, strict=True)]),
+        truth=_concatenated(columns.scaler.apply(np.where(missing, 0, values)), hidden),
+        column=np.concatenate([np.nonzero(each)[1] for each in hidden]),
+        row=rows[np.concatenate([np.nonzero(each)[0] for each in hidden])],
+        split=np.repeat(np.arange(n_done), [int(each.sum()) for each in hidden]),
+        stands_for=np.concatenate([weight[each] for weight, each in zip(stands_for, hidden, strict=False)]),
+        conditional_std=np.concatenate(
+            [
+                conditional_std([answers[name, s].expert for name in names], hole, columns)[each[hole]]
+                for s, (hole, each) in enumerate(zip(holes, hidden, strict=True))
+            ]
+        ),
+        left_out={name: max(answers[name, s].failure for s in range(n_done)) for name in experts if name not in names},
+        rows=rows,
+        seconds={name: float(np.mean([answers[name, s].seconds for s in range(n_done)])) for name in names},
+        fitted={name: answers[name, 0].expert for name in names},
     )
+
+
+def _hide(
+    values: NDArray[np.floating], missing: NDArray[np.bool_], columns: Columns, n_splits: int | None, rng: np.random.Generator
+) -> tuple[list[NDArray[np.bool_]], list[Cells]]:
+    """What is hidden in every split, and how many missing values each stands for."""
+    how = Missingness.of(values, missing, columns.group, rng)
+    share = np.where(how.missing.any(axis=0), _SHARE_HIDDEN, _SHARE_OF_COMPLETE if missing.any() else _SHARE_HIDDEN)
+    values_at_once = float(((~how.missing).sum(axis=0) * share).sum())
+    n_splits = n_splits or int(np.clip(np.ceil(_ENOUGH_HIDDEN / max(values_at_once, 1.0)), *_SPLITS))
+    chosen = [hide_like_missing(how, share, rng) for _ in range(n_splits)]
+    return [hidden[:, columns.group] for hidden, _ in chosen], [weight[:, columns.group] for _, weight in chosen]
+
+
+def _concatenated(table: Cells, chosen: Sequence[NDArray[np.bool_]]) -> Cells:
+    return np.concatenate([table[each] for each in chosen])
+
+
+def conditional_std(experts: Sequence[BaseImputer], missing: NDArray[np.bool_], columns: Columns) -> Cells:
+    """How far missing entries may lie from their expectation, as the first Gaussian among the experts has it; 0 without one."""
+    for expert in experts:
+        if isinstance(expert, GaussianEMImputer):
+            unit = columns.scaler.unit[np.nonzero(missing)[1]]
+            return np.asarray(expert.conditional_std(missing) / np.where(unit > 0, unit, np.inf))
+    return np.zeros(int(missing.sum()))
+
+
+def share_out(weights: Cells, names: Sequence[str]) -> Cells:
+    """Weights of those that are left, to sum to one again; the mean's where nobody else is."""
+    alone = weights.sum(axis=1) == 0
+    weights = np.where(alone[:, None], np.array(names) == MEAN, weights)
+    return np.asarray(weights / weights.sum(axis=1, keepdims=True))
 
 
 def sample_rows(missing: NDArray[np.bool_], most: int, rng: np.random.Generator) -> NDArray[np.int64]:
@@ -200,8 +260,17 @@ def sample_rows(missing: NDArray[np.bool_], most: int, rng: np.random.Generator)
     return np.flatnonzero(chosen)
 
 
-def column_weights(trial: Trial, columns: Columns) -> tuple[Cells, Cells, NDArray[np.bool_]]:
-    """Weights ``[n_groups, E]``, guesses for hidden cells by weights from other splits, and columns where the mean is best."""
+@dataclass(frozen=True)
+class Weighed:
+    """How much the experts of a trial count, and what their combination made of hidden cells."""
+
+    weights: Cells  # [n_groups, E]
+    guess: Cells  # [N]: by weights from other splits than the cell's own
+    no_better: NDArray[np.bool_]  # [n_groups]: columns where nothing is better than the mean, which is what they get
+
+
+def weigh(trial: Trial, columns: Columns) -> Weighed:
+    """Weights by column, from errors on hidden cells."""
     group = columns.group[trial.column]
     errors = trial.guesses - trial.truth[:, None]
     weights = learn_weights(errors, group, columns.width)
@@ -221,4 +290,4 @@ def column_weights(trial: Trial, columns: Columns) -> tuple[Cells, Cells, NDArra
             if no_better[g]:
                 weights[g] = np.eye(len(trial.names))[mean]
                 crossed[cells] = trial.guesses[cells, mean]
-    return weights, crossed, no_better
+    return Weighed(weights, crossed, no_better)

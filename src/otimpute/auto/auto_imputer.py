@@ -9,28 +9,23 @@ from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
+from sklearn.utils.validation import check_is_fitted
 
 from .._checks import check_choice, check_count, check_flag, check_real
 from .._gpu import check_device
 from .._random import generator, seed_from
-from .._row_noise import keys_by_content, keys_by_place
-from .._stored import Array, Kind, Plain, Record, Scalar, Whole
+from .._stored import Kind, Plain, Record, Scalar
 from .._threads import n_threads, single_blas_thread
 from .._warn import warn_user
 from ..baselines import GaussianMixtureImputer
 from ..estimator import BaseImputer, FitProgress, progress_bar
 from ..exceptions import FitStoppedWarning, OtimputeWarning, StoredFileError
-from ..table import Table, seconds_of
-from ._error_bars import ErrorBars
+from ..table import CategoryCode, Table, seconds_of
 from ._experts import MIXTURE, OUT_OF_TIME, Asked, read_experts
-from ._panel import Panel, disagreement, fit_panel
-from ._report import STACK, Findings, score_columns, verdict
-from ._trial import Cells, Columns, Trial, column_weights, sample_rows, try_experts
-from ._weights import combine
-
-_MOST_ROWS = 50_000  # that experts are fitted on; further rows are new ones to them
-_CHUNK = 65_536  # new rows handled at a time
-_FOR_TRIAL = 0.6  # of the time there is
+from ._learn import Learned, learn
+from ._model import AutoModel
+from ._report import NOTHING_MISSING, describe, verdict
+from ._trial import Cells, Columns
 
 
 class AutoImputer(BaseImputer):
@@ -115,16 +110,15 @@ class AutoImputer(BaseImputer):
     """
 
     _stored: ClassVar[Mapping[str, Kind]] = {
-        "_columns": Record((Columns,)),
-        "_panel": Record((Panel,)),
-        "_error_bars": Record((ErrorBars,)),
-        "_draw_scale": Array("G", np.float64, at_least=0),
-        "_chance_wrong": Array("table", np.float64, nan=True),
-        "_seed": Whole(),
+        "_model": Record((AutoModel,)),
         "weights_": Plain(),
         "scores_": Plain(),
         "verdict_": Scalar(str),
     }
+    _state_version: ClassVar[int] = 2
+
+    weights_: dict[Any, dict[str, float]]
+    scores_: dict[Any, dict[str, dict[str, float]]]
 
     _parameter_kinds: ClassVar[Mapping[str, Kind]] = {"experts": Asked()}
 
@@ -173,9 +167,38 @@ class AutoImputer(BaseImputer):
         """
         check_flag("return_std", return_std)
         table = self._read_new_rows(X)
-        cells, spread = self._impute(*self._present(table))
+        values, missing = self._present(table)
+        cells, bars = self._learned().impute(values, missing) if missing.any() else (np.empty(0), np.empty(0))
         completed = self._assemble(table, self._with_empty_columns(table, cells))
-        return (completed, self._error_bars_of(table, spread)) if return_std else completed
+        return (completed, self._error_bars_of(table, bars)) if return_std else completed
+
+    def predict_proba(self, X: Any) -> dict[Any, NDArray[np.float64]]:
+        """The chance of every category in every row, by column of categories or booleans.
+
+        Parameters
+        ----------
+        X : array or frame [n_rows, n_columns]
+            Rows of the same columns as in training.
+
+        Returns
+        -------
+        chances : dict of arrays [n_rows, n_categories]
+            By name, in the order of ``categories_[name]``. Where a value is observed, its chance is 1.
+        """
+        values, missing = self._present(self._read_new_rows(X))
+        names = self._column_names()
+        return {names[place]: found for place, found in self._learned().chances(values, missing).items()}
+
+    @property
+    def categories_(self) -> dict[Any, list[Any]]:
+        """By column of categories or booleans, its categories in the order of `predict_proba`."""
+        check_is_fitted(self)
+        names = self._column_names()
+        return {
+            names[k]: list(code.categories) if isinstance(code, CategoryCode) else [False, True]
+            for k, code in enumerate(self._encoding.codes)
+            if code.kind == "boolean" or isinstance(code, CategoryCode)
+        }
 
     def _check_parameters(self) -> None:
         check_device(self.device)
@@ -190,178 +213,91 @@ class AutoImputer(BaseImputer):
 
     def _fit_table(self, X: Any) -> tuple[Table, Cells]:
         table, filled = super()._fit_table(X)
-        self.imputation_std_ = self._error_bars_of(table, self.__dict__.pop("_spread"))
+        self.imputation_std_ = self._error_bars_of(table, self._bars_of_fit)
+        del self._bars_of_fit
         return table, filled
 
     def _fit_cells(self, values: NDArray[np.floating], missing: NDArray[np.bool_]) -> NDArray[np.float64]:
+        for name in ("_model", "_to_learn", "hidden_values_"):  # of an earlier fit
+            self.__dict__.pop(name, None)
+        self._seed = seed_from(self.random_state)
+        if missing.any():
+            learned = self._learn(values, missing)
+            self._bars_of_fit = learned.bars
+            return learned.cells
+        # Nothing to fill: experts are asked when new rows need them, which may be never.
+        self._to_learn, self._bars_of_fit = np.array(values), np.empty(0)
+        self.weights_, self.scores_, self.verdict_ = {}, {}, NOTHING_MISSING
+        return np.empty(0)
+
+    def _impute_cells(self, values: NDArray[np.floating], missing: NDArray[np.bool_]) -> NDArray[np.float64]:
+        return self._learned().impute(values, missing)[0] if missing.any() else np.empty(0)
+
+    def _learned(self) -> AutoModel:
+        """The model; of a table without holes it is learned now that there are rows to fill."""
+        if "_model" not in vars(self):
+            self._learn(self._to_learn, np.zeros(self._to_learn.shape, dtype=bool))
+            self.verdict_ = NOTHING_MISSING
+            del self._to_learn
+        return self._model
+
+    def _state(self) -> dict[str, Any]:
+        self._learned()
+        return super()._state()
+
+    def _learn(self, values: NDArray[np.floating], missing: NDArray[np.bool_]) -> Learned:
         if self.max_seconds is not None:
             self._compile()
-        seed, begun, threads = seed_from(self.random_state), time.perf_counter(), n_threads(self.n_jobs)
-        limit = np.inf if self.max_seconds is None else float(self.max_seconds)
+        begun = time.perf_counter()
         experts = read_experts(self.experts, self.device)
-        if self.target == "distribution":
+        draws = self.target == "distribution"
+        if draws:
             experts.setdefault(MIXTURE, GaussianMixtureImputer())  # draws are made with it
-        columns = Columns.of(values, missing, self._groups, self._scaled)
-        values = columns.pull_in(values, missing)
         with single_blas_thread(), progress_bar("Asking experts", self.verbose) as bar:
 
             def progress(n_asked: int, n_to_ask: int) -> None:
                 for show in bar:
                     show(FitProgress(n_asked, n_to_ask, time.perf_counter() - begun, {"loss": []}))
 
-            trial = try_experts(
-                experts, self, values, missing, columns, n_splits=self.n_splits, seed=seed, n_threads=threads,
-                deadline=begun + _FOR_TRIAL * limit, progress=progress,
+            learned = learn(
+                experts, self, values, missing, Columns.of(values, missing, self._groups, self._scaled),
+                [self._encoding.codes[place] for place in self._groups], self._groups,
+                draws=draws, fractions=self.integers == "float", n_splits=self.n_splits,
+                limit=np.inf if self.max_seconds is None else float(self.max_seconds), seed=self._seed,
+                n_threads=n_threads(self.n_jobs), progress=progress,
             )  # fmt: skip
-            weights, crossed, no_better = column_weights(trial, columns)
-            rows = sample_rows(missing, _MOST_ROWS, generator(seed, "rows to fit"))
-            self._columns, self._seed = columns, seed
-            self._panel, guesses, failed = fit_panel(
-                experts, self, values[rows], missing[rows], columns, trial, weights,
-                needed=(MIXTURE,) if self.target == "distribution" else (),
-                seed=seed, n_threads=threads, deadline=begun + limit,
-            )  # fmt: skip
-            left_out = {**trial.left_out, **failed}
-            self._warn_of_left_out(left_out)
-            self._report(trial, crossed, weights, no_better, missing, left_out)
-            keys = keys_by_place(len(values), seed)
-            self._draw_scale = self._scale_draws(trial, crossed, values[rows], missing[rows], keys[rows])
-            return self._combine_all(values, missing, rows, guesses, keys)
+        self._model = learned.model
+        self._warn_of_left_out(learned.left_out)
+        self._report(learned, values, missing)
+        return learned
 
-    def _combine_all(
-        self,
-        values: NDArray[np.floating],
-        missing: NDArray[np.bool_],
-        rows: NDArray[np.int64],
-        guesses: Cells,
-        keys: NDArray[np.uint64],
-    ) -> NDArray[np.float64]:
-        """Imputed entries of the whole table, from the guesses for the fitted ``rows``; the others are new rows."""
-        fitted, spread = self._combine(values[rows], missing[rows], guesses, keys[rows])
-        if len(rows) == len(values):
-            self._spread = spread
-            return fitted
-        cells, self._spread = np.empty(int(missing.sum())), np.empty(int(missing.sum()))
-        is_fitted = np.zeros(len(values), dtype=bool)
-        is_fitted[rows] = True
-        of_fitted = is_fitted[np.nonzero(missing)[0]]
-        cells[of_fitted], self._spread[of_fitted] = fitted, spread
-        others = ~is_fitted
-        cells[~of_fitted], self._spread[~of_fitted] = self._impute(values[others], missing[others], keys[others])
-        return cells
-
-    def _impute_cells(self, values: NDArray[np.floating], missing: NDArray[np.bool_]) -> NDArray[np.float64]:
-        return self._impute(values, missing)[0]
-
-    def _impute(
-        self, values: NDArray[np.floating], missing: NDArray[np.bool_], keys: NDArray[np.uint64] | None = None
-    ) -> tuple[Cells, Cells]:
-        """Imputed entries of new rows, and how far off they may be, both row by row."""
-        parts = [(np.empty(0), np.empty(0))]
-        for begin in range(0, len(values), _CHUNK):
-            chunk = slice(begin, begin + _CHUNK)
-            rows, holes = self._columns.pull_in(values[chunk], missing[chunk]), missing[chunk]
-            own = keys_by_content(rows, holes, self._seed) if keys is None else keys[chunk]
-            with single_blas_thread():
-                guesses = self._panel.guess(rows, holes, self._columns)
-                parts.append(self._combine(rows, holes, guesses, own))
-        cells, spread = (np.concatenate(each) for each in zip(*parts, strict=True))
-        return cells, spread
-
-    def _combine(
-        self, values: NDArray[np.floating], missing: NDArray[np.bool_], guesses: Cells, keys: NDArray[np.uint64]
-    ) -> tuple[Cells, Cells]:
-        column = np.nonzero(missing)[1]
-        group = self._columns.group[column]
-        weights = self._panel.weights[group]
-        z = combine(guesses, weights)
-        if self.target == "distribution":
-            z = z + self._draw_scale[group] * self._draw(values, missing, keys)
-            z = np.clip(z, self._columns.low[column], self._columns.high[column])
-        spread = self._error_bars.at(disagreement(guesses, weights), group) * self._columns.scaler.unit[column]
-        return self._columns.scaler.restore(z, column), spread
-
-    def _draw(self, values: NDArray[np.floating], missing: NDArray[np.bool_], keys: NDArray[np.uint64]) -> Cells:
-        """How far from expected the missing entries may turn out to be, at random, as the mixture has it."""
-        mixture = self._panel.experts[self._panel.names.index(MIXTURE)]
-        unit = self._columns.scaler.unit[np.nonzero(missing)[1]]
-        return np.asarray(mixture.draw_residuals(values, missing, keys) / np.where(unit > 0, unit, np.inf))
-
-    def _scale_draws(
-        self,
-        trial: Trial,
-        crossed: Cells,
-        values: NDArray[np.floating],
-        missing: NDArray[np.bool_],
-        keys: NDArray[np.uint64],
-    ) -> Cells:
-        """By column, the factor that keeps draws from varying more than the combination was wrong in the trial.
-
-        Where the mixture is a poor expert, as in tables of nearly the same column many times, its draws would be too wild.
-        """
-        scale = np.ones(self._columns.n_groups)
-        if self.target == "values":
-            return scale
-        drawn, column = self._draw(values, missing, keys), np.nonzero(missing)[1]
-        for g in range(len(scale)):
-            hidden, mine = self._columns.group[trial.column] == g, self._columns.group[column] == g
-            if hidden.any() and mine.any():
-                wrong, wild = ((crossed - trial.truth)[hidden] ** 2).mean(), (drawn[mine] ** 2).mean()
-                scale[g] = np.sqrt(min(1.0, wrong / max(wild, 1e-12)))
-        return scale
-
-    def _report(
-        self,
-        trial: Trial,
-        crossed: Cells,
-        weights: Cells,
-        no_better: NDArray[np.bool_],
-        missing: NDArray[np.bool_],
-        left_out: Mapping[str, str],
-    ) -> None:
-        columns, group = self._columns, self._columns.group[trial.column]
-        errors, apart = crossed - trial.truth, disagreement(trial.guesses, weights[group])
-        self._error_bars = ErrorBars.fit(errors, apart, group, columns.n_groups)
-        names = list(self._encoding.names or range(self.n_features_in_))
-        places = list(dict.fromkeys(self._groups.tolist()))
-        present = [names[place] for place in places]
+    def _report(self, learned: Learned, values: NDArray[np.floating], missing: NDArray[np.bool_]) -> None:
+        names = self._column_names()
+        found = describe(
+            learned, values, missing, self._encoding.codes, self._groups, names, generator(self._seed, "unseen regions")
+        )
+        panel = learned.model.panel
         self.weights_ = {
-            name: dict(zip(self._panel.names, row.tolist(), strict=True))
-            for name, row in zip(present, self._panel.weights, strict=True)
+            name: dict(zip(panel.names, row.tolist(), strict=True))
+            for name, row in zip(found.names, panel.weights, strict=True)
         }
-        self.scores_ = score_columns(trial, crossed, columns, self._encoding, self._groups, names)
-        self._chance_wrong = np.full(self.n_features_in_, np.nan)
-        for g, place in enumerate(places):
-            wrong = self.scores_.get(names[place], {}).get(STACK, {}).get("wrong")
-            if wrong is not None:  # never quite 0 or 1: it is a share of so many
-                n_hidden = np.count_nonzero(group == g) / np.count_nonzero(columns.group == g)
-                self._chance_wrong[place] = (wrong * n_hidden + 1) / (n_hidden + 2)
-        with_holes = np.zeros(columns.n_groups, dtype=bool)
-        np.logical_or.at(with_holes, columns.group, missing.any(axis=0))
-        is_category = np.array([self._encoding.codes[place].is_scaled for place in places], dtype=bool)
-        found = Findings(
-            trial, crossed, no_better, with_holes, is_category, present, self._panel.names, self._panel.weights, left_out,
-            draws=self.target == "distribution",
-        )  # fmt: skip
-        any_hole = bool(self._n_holes.any())
-        self.verdict_ = verdict(found, columns, self.scores_) if any_hole else "Nothing was missing."
+        self.scores_, self.hidden_values_, self.verdict_ = found.scores, found.hidden_values, verdict(found)
 
-    def _error_bars_of(self, table: Table, spread: Cells) -> NDArray[np.float64]:
-        """The table's error bars ``[n_rows, n_columns]`` from those of its imputed coordinates."""
+    def _column_names(self) -> list[Any]:
+        return list(self._encoding.names or range(self.n_features_in_))
+
+    def _error_bars_of(self, table: Table, bars: Cells) -> Any:
+        """The error bars of a table, as a table of its kind, from those of its imputed coordinates."""
         by_coordinate = np.zeros(table.missing.shape)
-        by_coordinate[table.missing] = self._with_empty_columns(table, spread)
-        knows = ~self._empty
-        knows[knows] = self._columns.scaler.spread > 0
-        by_coordinate[:, ~knows] = np.nan  # nothing is known about how its values vary
-        bars = np.zeros(table.holes.shape)
+        by_coordinate[table.missing] = self._with_empty_columns(table, bars)
+        by_coordinate[:, self._empty] = np.nan  # nothing is known about how its values vary
+        found = np.zeros(table.holes.shape)
         place = 0
         for k, code in enumerate(self._encoding.codes):
-            if code.is_scaled:
-                bars[table.holes[:, k], k] = self._chance_wrong[k]
-            elif code.width:
-                bars[:, k] = np.where(table.holes[:, k], by_coordinate[:, place] * seconds_of(code), 0.0)
+            if code.width:
+                found[:, k] = np.where(table.holes[:, k], by_coordinate[:, place] * seconds_of(code), 0.0)
             place += code.width
-        return bars
+        return table.numbers_like_source(found)
 
     def _warn_of_left_out(self, left_out: Mapping[str, str]) -> None:
         late = [name for name, why in left_out.items() if why == OUT_OF_TIME]
@@ -376,12 +312,11 @@ class AutoImputer(BaseImputer):
 
     def _restore_state(self, state: dict[str, Any], sizes: dict[str, int]) -> None:
         super()._restore_state(state, sizes)
-        n_groups = self._columns.n_groups
-        fits = {len(self._panel.weights), len(self._error_bars.base), len(self._draw_scale)} == {n_groups}
-        fits &= np.array_equal(self._columns.group, np.unique(self._groups, return_inverse=True)[1])
-        fits &= all(np.array_equal(each._groups, self._groups) for each in self._panel.experts)
-        mixture = dict(zip(self._panel.names, self._panel.experts, strict=True)).get(MIXTURE)
-        if not fits or (self.target == "distribution" and not isinstance(mixture, GaussianMixtureImputer)):
+        model = self._model
+        fits = np.array_equal(model.columns.group, np.unique(self._groups, return_inverse=True)[1])
+        fits &= all(np.array_equal(each._groups, self._groups) for each in model.panel.experts)
+        mixture = dict(zip(model.panel.names, model.panel.experts, strict=True)).get(MIXTURE)
+        if not fits or (model.draws and not isinstance(mixture, GaussianMixtureImputer)):
             raise StoredFileError("experts, weights and columns do not go together; save the imputer again")
 
     @staticmethod

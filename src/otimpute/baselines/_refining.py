@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import math
-import time
 from collections.abc import Mapping
 from typing import Any, ClassVar
 
@@ -16,10 +14,6 @@ from ..gaussian import GaussianModel, fit_gaussian
 from ._standardised import Holes, Rows, StandardisedImputer
 
 
-class OutOfTime(Exception):  # noqa: N818 - no error, but a decision
-    """A fit was given up because its time was over."""
-
-
 class RefiningImputer(StandardisedImputer):
     """Base of imputers whose `_fit_rows` and `_complete_rows` find a first guess in the holes, not the mean.
 
@@ -28,7 +22,6 @@ class RefiningImputer(StandardisedImputer):
     """
 
     starts_in_holes = False
-    deadline = math.inf  # of `time.perf_counter()`; a fit that cannot end before it raises OutOfTime
 
     _stored: ClassVar[Mapping[str, Kind]] = {
         "starts_in_holes": Scalar(bool),
@@ -44,12 +37,8 @@ class RefiningImputer(StandardisedImputer):
         if self.starts_in_holes:
             return self._scaler.apply(values, self._varying), holes
         if self._start is None and len(self._varying):
-            self._start = fit_gaussian(rows, holes)
+            self._start = fit_gaussian(rows, holes, deadline=self.deadline)
         return (rows if self._start is None else self._start.fill(rows, holes)), holes
-
-    def _check_time(self) -> None:
-        if time.perf_counter() >= self.deadline:
-            raise OutOfTime
 
     def _restore_state(self, state: dict[str, Any], sizes: dict[str, int]) -> None:
         super()._restore_state(state, sizes)

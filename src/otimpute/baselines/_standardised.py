@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from abc import abstractmethod
 from collections.abc import Mapping
 from typing import Any, ClassVar
@@ -9,6 +10,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
+from .._deadline import check_deadline
 from .._random import seed_from
 from .._stored import Array, Kind, Record
 from .._threads import single_blas_thread
@@ -34,6 +36,10 @@ class StandardisedImputer(BaseImputer):
 
     random_state: Any
 
+    # Of `time.perf_counter()`. A fit that cannot be done by then raises OutOfTime, or ends early with what it has reached.
+    deadline = math.inf
+    _ends_early: ClassVar[bool] = False
+
     _stored: ClassVar[Mapping[str, Kind]] = {"_scaler": Record((Standardiser,)), "_varying": Array("varying", np.int64)}
 
     @abstractmethod
@@ -44,6 +50,8 @@ class StandardisedImputer(BaseImputer):
 
     def _fit_cells(self, values: NDArray[np.floating], missing: NDArray[np.bool_]) -> NDArray[np.float64]:
         seed = seed_from(self.random_state)
+        if not self._ends_early:
+            check_deadline(self.deadline)
         for name in [each for each in vars(self) if each.endswith("_") and each not in _KEPT]:
             delattr(self, name)  # a fit that learns nothing, all columns being constant, must not keep what another learned
         self._scaler = Standardiser.fit(values, missing, robust=False, scaled=self._scaled)

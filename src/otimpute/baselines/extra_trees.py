@@ -8,6 +8,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from .._checks import check_count, check_real
+from .._deadline import check_deadline
 from .._random import generator
 from .._stored import IfThere, Kind, ListOf, Record
 from ..trees import Forest, grow_extra_trees
@@ -96,7 +97,7 @@ class ExtraTreesImputer(RefiningImputer):
         for _ in range(self.n_rounds):
             forests = []
             for columns in targets:
-                self._check_time()
+                check_deadline(self.deadline)
                 inputs = np.setdiff1d(np.arange(rows.shape[1]), columns)
                 where = holes[:, columns[0]]
                 forest = grow_extra_trees(

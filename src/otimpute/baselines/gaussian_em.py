@@ -6,9 +6,11 @@ from collections.abc import Mapping
 from typing import Any, ClassVar
 
 import numpy as np
+from numpy.typing import NDArray
 
 from .._checks import check_count, check_real
 from .._stored import Array, IfThere, Kind, Scalar, Whole
+from .._threads import single_blas_thread
 from ..gaussian import GaussianModel, fit_gaussian
 from ._standardised import Holes, Rows, StandardisedImputer
 
@@ -48,6 +50,8 @@ class GaussianEMImputer(StandardisedImputer):
     np.True_
     """
 
+    _ends_early: ClassVar[bool] = True
+
     _stored: ClassVar[Mapping[str, Kind]] = {
         "mean_": IfThere(Array("varying", np.float64)),
         "covariance_": IfThere(Array("varying varying", np.float64)),
@@ -86,10 +90,27 @@ class GaussianEMImputer(StandardisedImputer):
         check_real("tol", self.tol, at_least=0)
 
     def _fit_rows(self, rows: Rows, holes: Holes, seed: int) -> Rows:  # noqa: ARG002
-        model = fit_gaussian(rows, holes, prior_rows=self.prior_rows, tolerance=self.tol, max_iterations=self.max_iter)
+        model = fit_gaussian(
+            rows, holes, prior_rows=self.prior_rows, tolerance=self.tol, max_iterations=self.max_iter, deadline=self.deadline
+        )
         self.mean_, self.covariance_ = model.mean, model.covariance
         self.n_iter_, self.converged_ = model.n_iterations, model.converged
         return model.fill(rows, holes)
 
     def _complete_rows(self, rows: Rows, holes: Holes) -> Rows:
-        return GaussianModel(self.mean_, self.covariance_, self.n_iter_, self.converged_).fill(rows, holes)
+        return self._model.fill(rows, holes)
+
+    @property
+    def _model(self) -> GaussianModel:
+        return GaussianModel(self.mean_, self.covariance_, self.n_iter_, self.converged_)
+
+    def conditional_std(self, missing: NDArray[np.bool_]) -> NDArray[np.float64]:
+        """How far missing entries may lie from their expectation given the rest of their row, in the columns' units.
+
+        These are what the Gaussian says, row by row; columns with one distinct value get 0.
+        """
+        spread = np.zeros(missing.shape)
+        if len(self._varying):
+            with single_blas_thread():
+                spread[:, self._varying] = self._model.conditional_std(missing[:, self._varying])
+        return (spread * self._scaler.unit)[missing]

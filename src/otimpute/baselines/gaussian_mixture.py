@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .._checks import check_count, check_real
+from .._deadline import OutOfTime
 from .._random import generator
 from .._row_noise import normal, uniform
 from .._stored import IfThere, Kind, ListOf, Record, Whole
@@ -102,21 +103,27 @@ class GaussianMixtureImputer(StandardisedImputer):
         return self.n_components if isinstance(self.n_components, (tuple, list)) else (self.n_components,)
 
     def _fit_rows(self, rows: Rows, holes: Holes, seed: int) -> Rows:
-        start = fit_gaussian(rows, holes).fill(rows, holes)
+        start = fit_gaussian(rows, holes, deadline=self.deadline).fill(rows, holes)
         most = max(1, len(rows) // _ROWS_PER_COMPONENT)
-        self._mixtures = [
-            fit_mixture(
-                rows,
-                holes,
-                min(int(size), most),
-                start=start,
-                rng=generator(seed, f"mixture {place}"),
-                prior_rows=self.prior_rows,
-                tolerance=self.tol,
-                max_iterations=self.max_iter,
-            )
-            for place, size in enumerate(self._sizes())
-        ]
+        self._mixtures: list[MixtureModel] = []
+        for place, size in enumerate(self._sizes()):
+            try:
+                mixture = fit_mixture(
+                    rows,
+                    holes,
+                    min(int(size), most),
+                    start=start,
+                    rng=generator(seed, f"mixture {place}"),
+                    prior_rows=self.prior_rows,
+                    tolerance=self.tol,
+                    max_iterations=self.max_iter,
+                    deadline=self.deadline,
+                )
+            except OutOfTime:
+                if not self._mixtures:
+                    raise
+                break  # those that are done must do
+            self._mixtures.append(mixture)
         self.n_iter_ = max(mixture.n_iterations for mixture in self._mixtures)
         return self._complete_rows(rows, holes)
 

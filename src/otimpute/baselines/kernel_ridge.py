@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .._checks import check_count, check_real
+from .._deadline import check_deadline
 from .._random import generator
 from .._stored import Array, IfThere, Kind, ListOf, Record, stored
 from ._refining import RefiningImputer
@@ -135,7 +136,7 @@ class KernelRidgeImputer(RefiningImputer):
     def _regress(self, rows: Rows, holes: Holes, columns: NDArray[np.int64]) -> _Regression:
         from scipy.linalg import cho_factor, cho_solve
 
-        self._check_time()
+        check_deadline(self.deadline)
         observed = np.flatnonzero(~holes[:, columns[0]])
         truth = rows[np.ix_(observed, columns)]
         weights = np.zeros((len(rows), len(columns)))
@@ -152,6 +153,7 @@ class KernelRidgeImputer(RefiningImputer):
         """Rows with every hole predicted from the other columns."""
         following = rows.copy()
         for each in previous.regressions:
+            check_deadline(self.deadline)
             used = np.flatnonzero(each.weights.any(axis=1))
             where = np.flatnonzero(holes[:, each.columns[0]])
             for begin in range(0, len(where), _CHUNK):

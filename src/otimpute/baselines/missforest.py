@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .._checks import check_count
+from .._deadline import check_deadline
 from .._random import generator
 from .._stored import IfThere, Kind, ListOf, Record, Scalar, Whole
 from ..trees import Forest
@@ -110,6 +111,7 @@ class MissForestImputer(StandardisedImputer):
             forests = {}
             update = current.copy()
             for columns in incomplete:
+                check_deadline(self.deadline)
                 where = holes[:, columns[0]]
                 forest = forests[columns[0]] = self._fit_forest(update, columns, ~where, seeds)
                 update[np.ix_(where, columns)] = forest.predict(update[where])

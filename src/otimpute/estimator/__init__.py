@@ -7,6 +7,7 @@ from .hidden_cells import HiddenValues, hide_cells, mean_over_missing, score_cel
 from .model_file import Fitted, Unfitted, read_model
 from .notebook_bar import NotebookBar, in_notebook
 from .progress import Callback, FitProgress, check_callbacks, progress_bar, warn_of_stop
+from .realistic_hiding import Missingness, hide_like_missing
 from .training_rows import TrainingRows, column_means
 
 __all__ = [
@@ -16,6 +17,7 @@ __all__ = [
     "FitProgress",
     "Fitted",
     "HiddenValues",
+    "Missingness",
     "NotebookBar",
     "TrainingRows",
     "Unfitted",
@@ -24,6 +26,7 @@ __all__ = [
     "column_means",
     "has_error_bars",
     "hide_cells",
+    "hide_like_missing",
     "history_of",
     "how_it_ended",
     "in_notebook",

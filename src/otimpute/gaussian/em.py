@@ -38,6 +38,12 @@ class GaussianModel:
         _fill_conditional_means(filled, missing, order_by_pattern(missing), self.mean, precision, _NOT_WANTED)
         return filled
 
+    def conditional_std(self, missing: NDArray[np.bool_]) -> NDArray[np.float64]:
+        """How far the missing entries may lie from their conditional means: standard deviations ``[n, d]``, else 0."""
+        spread = np.zeros(missing.shape)
+        _conditional_std(spread, missing, order_by_pattern(missing), np.linalg.inv(self.covariance))
+        return spread
+
 
 def fit_gaussian(
     values: NDArray[np.float64],
@@ -52,7 +58,8 @@ def fit_gaussian(
 
     ``prior_rows`` imaginary rows with independent columns are added: they keep the covariance invertible when columns are
     collinear, constant, or more than the rows. Stops when no filled-in value moves by more than ``tolerance`` (root mean
-    square, in standard deviations), after ``max_iterations``, or when ``time.perf_counter()`` passes ``deadline``.
+    square, in standard deviations), after ``max_iterations``, or when another iteration would outlast the ``deadline`` of
+    ``time.perf_counter()``; the one that finds relations between columns is always made.
 
     >>> values = np.array([[0.0, 0.0], [1.0, 1.0], [2.0, np.nan], [-1.0, -1.0], [-2.0, -2.0]])
     >>> model = fit_gaussian(values, np.isnan(values), prior_rows=0.01)
@@ -70,8 +77,12 @@ def fit_gaussian(
     converged = previous.size == 0
     iteration = 0
     for iteration in range(1, max_iterations + 1):
-        conditional = np.zeros((d, d))
-        _fill_conditional_means(filled, missing, order, mean, np.linalg.inv(covariance), conditional)
+        begun = time.perf_counter()
+        if iteration == 1:  # columns are independent yet: holes get means, and vary as their columns do
+            conditional = np.diag(missing.sum(axis=0) * variance)
+        else:
+            conditional = np.zeros((d, d))
+            _fill_conditional_means(filled, missing, order, mean, np.linalg.inv(covariance), conditional)
         mean = filled.mean(axis=0)
         centred = filled - mean
         scatter = centred.T @ centred + conditional
@@ -83,7 +94,8 @@ def fit_gaussian(
             converged = True
             break
         previous = current
-        if time.perf_counter() >= deadline:
+        now = time.perf_counter()
+        if iteration > 1 and 2 * now - begun >= deadline:
             break
     return GaussianModel(mean, covariance, iteration, converged)
 
@@ -194,3 +206,21 @@ def _fill_conditional_means(filled, missing, order, mean, precision, conditional
             for r in range(q):
                 for c in range(q):
                     conditional[holes[r], holes[c]] += inverse[r, c]
+
+
+@compiled
+def _conditional_std(spread, missing, order, precision):  # type: ignore[no-untyped-def]
+    """Standard deviations of each row's missing entries given the others."""
+    n, d = spread.shape
+    holes = np.empty(d, np.int64)
+    factor = np.empty((d, d))
+    inverse = np.empty((d, d))
+    q = 0
+    for position in range(n):
+        i = order[position]
+        if position == 0 or not same_holes(missing[i], missing[order[position - 1]]):
+            q = list_holes(missing[i], holes)
+            factor_block(precision, holes, q, factor)
+            invert_factor(factor, q, inverse)
+        for r in range(q):
+            spread[i, holes[r]] = math.sqrt(inverse[r, r])

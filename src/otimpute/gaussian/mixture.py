@@ -9,13 +9,13 @@ With Λ a component's precision and the holes M filled with their conditional me
 from __future__ import annotations
 
 import math
-import time
 from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
 
 from .._compile import compiled
+from .._deadline import check_deadline
 from .._stored import stored
 from .em import factor_block, fill_row, invert_factor, list_holes, order_by_pattern, same_holes
 
@@ -25,6 +25,7 @@ _NEGLIGIBLE = 1e-6  # share of a row below which a component learns nothing from
 _ASSIGNMENTS = 10  # rounds of k-means for the start
 _SURE = 0.95  # how much of a row the start gives to its nearest centre
 _FAR_BELOW = -1e300
+_OPERATIONS_AT_ONCE = 2e8  # between looks at the clock: some tenths of a second
 _NOT_WANTED = np.empty((0, 0, 0))
 
 
@@ -86,7 +87,7 @@ def fit_mixture(
     """Fit ``n_components`` Gaussians to standardised columns with holes; entries under ``missing`` are ignored.
 
     ``start`` is the table completed somehow, to find centres in. ``prior_rows``, by default d + 2, say how closely the
-    components follow the pooled covariance. Stops as `fit_gaussian` does.
+    components follow the pooled covariance. Stops as `fit_gaussian` does; OutOfTime where ``deadline`` passes before.
 
     >>> rng = np.random.default_rng(0)
     >>> x = rng.normal(size=200)
@@ -111,12 +112,17 @@ def fit_mixture(
         centred = start - mean[k]
         scatter[k] = (centred * belongs[:, k, None]).T @ centred
     order = order_by_pattern(missing)
+    row_cost = n_components * (float((missing.sum(axis=1) ** 3).mean()) + d * d)
+    at_once = n if math.isinf(deadline) else int(np.clip(_OPERATIONS_AT_ONCE / row_cost, 1, n))
     previous = start[missing]
     for iteration in range(max_iterations):
         model = _maximise(mass, mean, scatter, n, prior)
         filled = np.array(values)
         mass, drift, scatter = np.zeros(n_components), np.zeros((n_components, d)), np.zeros((n_components, d, d))
-        _expect(filled, missing, order, *model._prepared(), mass, drift, scatter)
+        prepared = model._prepared()
+        for begin in range(0, n, at_once):
+            check_deadline(deadline)
+            _expect(filled, missing, order[begin : begin + at_once], *prepared, mass, drift, scatter)
         # Statistics are about the old means, which keeps them accurate; move them to the new ones.
         step = (drift + overall - model.mean) / (mass[:, None] + 1)
         mean = model.mean + step
@@ -126,8 +132,6 @@ def fit_mixture(
         if iteration and (current.size == 0 or np.sqrt(np.mean((current - previous) ** 2)) <= tolerance):
             break
         previous = current
-        if time.perf_counter() >= deadline:
-            break
     return replace(_maximise(mass, mean, scatter, n, prior), n_iterations=iteration + 1)
 
 
@@ -202,14 +206,13 @@ def _expect(filled, missing, order, mean, precision, log_weight, mass, drift, sc
 
     Nothing is added up where ``mass`` is empty. Rows come in an ``order`` in which equal patterns are neighbours.
     """
-    n, d = filled.shape
-    n_components = mean.shape[0]
+    d, n_components = filled.shape[1], mean.shape[0]
     holes, right = np.empty(d, np.int64), np.empty(d)
     factor, completed = np.empty((n_components, d, d)), np.empty((n_components, d))
     log_holes, part = np.zeros(n_components), np.empty(n_components)
     inverse = np.empty((d, d))
     q = 0
-    for place in range(n):
+    for place in range(order.shape[0]):
         i = order[place]
         if place == 0 or not same_holes(missing[i], missing[order[place - 1]]):
             q = list_holes(missing[i], holes)

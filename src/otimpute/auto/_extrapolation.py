@@ -1,0 +1,76 @@
+"""Where values are missing and hardly any was observed: there imputed values rest on what was seen elsewhere."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+_N_BINS = 10
+_HARDLY = 0.2  # of the share of values observed in the whole column
+_MANY = 0.15  # of a column's missing values
+_FEWEST_EXPECTED = 10.0  # values that would have been observed there, were they missing by chance
+_MOST_ROWS = 20_000  # looked at
+
+
+@dataclass(frozen=True)
+class UnseenRegion:
+    """Many values of ``column`` are missing in rows where ``other`` is from ``low`` to ``high``, and hardly any is observed."""
+
+    column: int  # coordinates
+    other: int
+    low: float
+    high: float
+    share: float  # of the missing values
+    n_observed: int
+
+
+def find_unseen_regions(
+    values: NDArray[np.floating], missing: NDArray[np.bool_], numbers: Sequence[int], rng: np.random.Generator
+) -> list[UnseenRegion]:
+    """For each column of ``numbers`` with missing values, the worst range of another one, if there is one.
+
+    >>> rng = np.random.default_rng(0)
+    >>> x = rng.normal(size=(500, 2))
+    >>> missing = np.column_stack([np.zeros(500, dtype=bool), x[:, 0] > 1])
+    >>> [(each.column, each.other, each.n_observed) for each in find_unseen_regions(x, missing, [0, 1], rng)]
+    [(1, 0, 0)]
+    """
+    if len(values) > _MOST_ROWS:
+        rows = np.sort(rng.choice(len(values), _MOST_ROWS, replace=False))
+        values, missing = values[rows], missing[rows]
+    targets = [j for j in numbers if missing[:, j].any() and not missing[:, j].all()]
+    worst: dict[int, UnseenRegion] = {}
+    for k in numbers if targets else ():
+        known = np.flatnonzero(~missing[:, k])
+        x = values[known, k]
+        edges = np.unique(np.quantile(x, np.linspace(0, 1, _N_BINS + 1))) if len(x) else np.empty(0)
+        if len(edges) < 3:
+            continue
+        bins = np.clip(np.searchsorted(edges, x, side="right") - 1, 0, len(edges) - 2)
+        among = np.equal.outer(np.arange(len(edges) - 1), bins).astype(np.float64)  # [bins, rows]
+        n_rows = among.sum(axis=1)
+        n_missing = among @ missing[known][:, targets]  # [bins, targets]
+        for place, j in enumerate(targets):
+            if j == k:
+                continue
+            expected = n_rows * (1 - missing[:, j].mean())
+            unseen = n_rows - n_missing[:, place] < _HARDLY * expected
+            for first, last in _runs(unseen):
+                bin_range = slice(first, last)
+                share = float(n_missing[bin_range, place].sum() / missing[:, j].sum())
+                at_least = worst[j].share if j in worst else _MANY
+                if share < at_least or expected[bin_range].sum() < _FEWEST_EXPECTED:
+                    continue
+                n_observed = int(n_rows[bin_range].sum() - n_missing[bin_range, place].sum())
+                inside = x[(bins >= first) & (bins < last)]
+                worst[j] = UnseenRegion(j, k, float(inside.min()), float(inside.max()), share, n_observed)
+    return sorted(worst.values(), key=lambda region: -region.share)
+
+
+def _runs(flags: NDArray[np.bool_]) -> list[tuple[int, int]]:
+    """Where flags are set without a break: first, and one past the last."""
+    changes = np.flatnonzero(np.diff(np.r_[False, flags, False].astype(np.int8)))
+    return list(zip(changes[::2].tolist(), changes[1::2].tolist(), strict=True))

@@ -1,0 +1,149 @@
+"""From a table to a model: try the experts, fit those that count, calibrate what is said about their errors."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .._random import generator
+from .._row_noise import keys_by_place
+from ..estimator import BaseImputer
+from ..table import ColumnCode, NumberCode
+from ._class_chances import ClassChances, HiddenLabels, calibrate, class_chances
+from ._draws import DrawRule
+from ._error_bars import ErrorBars, describe_cells
+from ._experts import MIXTURE, OUT_OF_TIME
+from ._model import AutoModel
+from ._panel import FittedExperts, disagreement, fit_experts
+from ._time_plan import plan_final_fit
+from ._trial import Cells, Columns, Trial, Weighed, sample_rows, try_experts, weigh
+
+_MOST_ROWS = 50_000  # that experts are fitted on; further rows are new ones to them
+_FOR_TRIAL = 0.5  # of the time there is
+
+
+@dataclass(frozen=True)
+class Learned:
+    """A model, the table as it fills it, and how that was found out."""
+
+    model: AutoModel
+    cells: Cells  # [N]: the missing entries
+    bars: Cells  # [N]: how far off they may be
+    trial: Trial
+    weighed: Weighed
+    hidden_labels: Mapping[int, NDArray[np.int64]]  # by column that has labels: those imputed for hidden values
+    left_out: Mapping[str, str]
+
+
+def learn(
+    experts: Mapping[str, BaseImputer],
+    asker: BaseImputer,
+    values: NDArray[np.floating],
+    missing: NDArray[np.bool_],
+    columns: Columns,
+    codes: Sequence[ColumnCode],  # by coordinate
+    places: NDArray[np.int64],  # of the columns in the table, by coordinate
+    *,
+    draws: bool,
+    fractions: bool,  # whether booleans may be fractions
+    n_splits: int | None,
+    limit: float,
+    seed: int,
+    n_threads: int,
+    progress: Callable[[int, int], None],
+) -> Learned:
+    """Learn from a table with holes within about ``limit`` seconds."""
+    begun = time.perf_counter()
+    values = columns.pull_in(values, missing)
+    tried = trial = try_experts(
+        experts, asker, values, missing, columns, n_splits=n_splits, seed=seed, n_threads=n_threads,
+        stop_at=begun + _FOR_TRIAL * limit, progress=progress,
+    )  # fmt: skip
+    weighed, n_rows = weigh(trial, columns), _MOST_ROWS
+    if np.isfinite(limit):
+        trial, weighed, n_rows = plan_final_fit(
+            trial, weighed, columns, values, missing,
+            most_rows=_MOST_ROWS, seconds_left=begun + limit - time.perf_counter(),
+        )  # fmt: skip
+    rows = sample_rows(missing, n_rows, generator(seed, "rows to fit"))
+    fitted = fit_experts(
+        experts, asker, values[rows], missing[rows], columns, trial, weighed.weights,
+        needed=(MIXTURE,) if draws else (), seed=seed, n_threads=n_threads, stop_at=begun + limit,
+    )  # fmt: skip
+    if fitted.left_out.keys() & set(trial.names):  # what is said must be about those that are left
+        trial = trial.only(fitted.names)
+        weighed = weigh(trial, columns)
+    model, hidden_labels = _calibrated(fitted, trial, weighed, columns, codes, places, values, missing, draws, fractions, seed)
+    keys = keys_by_place(len(values), seed)
+    if draws and missing.any():
+        model = model.with_draws_scaled(trial, weighed, values[rows], missing[rows], keys[rows])
+    cells, bars = _fill(model, values, missing, rows, fitted.guesses, keys)
+    no_time = {name: OUT_OF_TIME for name in tried.names if name not in trial.names}
+    return Learned(model, cells, bars, trial, weighed, hidden_labels, {**trial.left_out, **no_time, **fitted.left_out})
+
+
+def _calibrated(
+    fitted: FittedExperts,
+    trial: Trial,
+    weighed: Weighed,
+    columns: Columns,
+    codes: Sequence[ColumnCode],
+    places: NDArray[np.int64],
+    values: NDArray[np.floating],
+    missing: NDArray[np.bool_],
+    draws: bool,
+    fractions: bool,
+    seed: int,
+) -> tuple[AutoModel, dict[int, NDArray[np.int64]]]:
+    """The model, with error bars and chances of categories learned from hidden values, and the labels it has for these."""
+    group = columns.group[trial.column]
+    described = describe_cells(disagreement(trial.guesses, weighed.weights[group]), trial.conditional_std)
+    error_bars = ErrorBars.fit(weighed.guess - trial.truth, described, group, columns.n_groups, trial.stands_for)
+    std = error_bars.at(described, group)
+    classes: list[ClassChances] = []
+    hidden: list[HiddenLabels] = []
+    for first in np.flatnonzero(columns.is_first(np.arange(len(columns.group)))).tolist():
+        found = class_chances(int(places[first]), first, codes[first], columns, values, missing, fractions=fractions)
+        if found is not None:
+            mine, width = np.flatnonzero(group == columns.group[first]), found.corners.shape[1]
+            guess, truth = (each[mine].reshape(-1, width) for each in (weighed.guess, trial.truth))
+            classes.append(found)
+            hidden.append(HiddenLabels(guess, std[mine[::width]], truth, trial.stands_for[mine[::width]]))
+    numbers = [code if isinstance(code, NumberCode) else NumberCode("number") for code in codes]
+    low, high = (np.where(np.isfinite(each), each, np.nan) for each in np.array([(one.low, one.high) for one in numbers]).T)
+    classes = calibrate(classes, hidden)
+    model = AutoModel(
+        columns, fitted.panel(trial.names, weighed.weights), error_bars, classes, DrawRule.plain(columns.n_groups),
+        low, high, draws, seed,
+    )  # fmt: skip
+    labels = {
+        int(columns.group[each.first]): each.of(tried.points, tried.std).argmax(axis=1)
+        for each, tried in zip(classes, hidden, strict=True)
+        if each.is_label
+    }
+    return model, labels
+
+
+def _fill(
+    model: AutoModel,
+    values: NDArray[np.floating],
+    missing: NDArray[np.bool_],
+    rows: NDArray[np.int64],
+    guesses: Cells,
+    keys: NDArray[np.uint64],
+) -> tuple[Cells, Cells]:
+    """Imputed entries of the whole table, from the guesses for the fitted ``rows``; the others are new rows."""
+    fitted = model.combine(values[rows], missing[rows], guesses, keys[rows])
+    if len(rows) == len(values):
+        return fitted
+    is_fitted = np.zeros(len(values), dtype=bool)
+    is_fitted[rows] = True
+    of_fitted, others = is_fitted[np.nonzero(missing)[0]], ~is_fitted
+    cells, bars = np.empty(int(missing.sum())), np.empty(int(missing.sum()))
+    cells[of_fitted], bars[of_fitted] = fitted
+    cells[~of_fitted], bars[~of_fitted] = model.impute(values[others], missing[others], keys[others])
+    return cells, bars

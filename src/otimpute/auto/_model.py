@@ -1,0 +1,147 @@
+"""What a fit leaves: experts, their weights, and what is known about the errors of their combination."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .._row_noise import keys_by_content, uniform
+from .._stored import Array, ListOf, Record, stored
+from .._threads import single_blas_thread
+from ._class_chances import ClassChances
+from ._draws import DrawRule, reflect
+from ._error_bars import ErrorBars, describe_cells
+from ._experts import MIXTURE
+from ._panel import Panel, disagreement
+from ._trial import Cells, Columns, Trial, Weighed, conditional_std
+from ._weights import combine
+
+_CHUNK = 65_536  # new rows handled at a time
+_FIRST_OF_CLASSES = 1 << 20  # random number of a row that categories are drawn with; those before are the mixture's
+
+
+@stored(
+    columns=Record((Columns,)),
+    panel=Record((Panel,)),
+    error_bars=Record((ErrorBars,)),
+    classes=ListOf(Record((ClassChances,))),
+    draw_rule=Record((DrawRule,)),
+    low=Array("columns", nan=True),
+    high=Array("columns", nan=True),
+)
+@dataclass(frozen=True)
+class AutoModel:
+    """Fills missing entries row by row; a pure function of a row, and of the ``seed`` where values are drawn."""
+
+    columns: Columns
+    panel: Panel
+    error_bars: ErrorBars
+    classes: list[ClassChances]
+    draw_rule: DrawRule
+    low: Cells  # [D]: between which draws must lie; NaN where they need not
+    high: Cells
+    draws: bool
+    seed: int
+
+    def __post_init__(self) -> None:
+        n_groups, n_coordinates = self.columns.n_groups, len(self.columns.group)
+        parts = self.panel.weights, self.error_bars.weights, self.draw_rule.scale, self.draw_rule.slope
+        fits = {len(part) for part in parts} == {n_groups} and len(self.low) == len(self.high) == n_coordinates
+        fits &= all(each.columns.stop <= n_coordinates for each in self.classes)
+        if not fits or (self.draws and MIXTURE not in self.panel.names):
+            raise ValueError("experts, weights and columns do not go together")
+
+    def impute(
+        self, values: NDArray[np.floating], missing: NDArray[np.bool_], keys: NDArray[np.uint64] | None = None
+    ) -> tuple[Cells, Cells]:
+        """Imputed entries of rows, and how far off they may be; a row's draw follows from its key, by default its values."""
+        parts = [(np.empty(0), np.empty(0))]
+        for chunk, rows, holes, guesses in self._guess(values, missing):
+            own = keys_by_content(rows, holes, self.seed) if keys is None else keys[chunk]
+            parts.append(self.combine(rows, holes, guesses, own))
+        cells, bars = (np.concatenate(each) for each in zip(*parts, strict=True))
+        return cells, bars
+
+    def chances(self, values: NDArray[np.floating], missing: NDArray[np.bool_]) -> dict[int, Cells]:
+        """By column of the table that has classes, the chance of each in every row ``[n, K]``."""
+        found = {each.place: np.empty((len(values), each.n_classes)) for each in self.classes}
+        for chunk, rows, holes, guesses in self._guess(values, missing):
+            points, std = self.columns.scaler.apply(np.where(holes, 0, rows)), np.zeros(holes.shape)
+            points[holes], std[holes] = self._weighted(holes, guesses), self._std(holes, guesses)
+            for each in self.classes:
+                own = points[:, each.columns]
+                known = np.eye(len(each.corners))[each.nearest(own)][:, : each.n_classes]
+                found[each.place][chunk] = np.where(holes[:, [each.first]], each.of(own, std[:, each.first]), known)
+        return found
+
+    def combine(
+        self, values: NDArray[np.floating], missing: NDArray[np.bool_], guesses: Cells, keys: NDArray[np.uint64]
+    ) -> tuple[Cells, Cells]:
+        """Imputed entries and error bars from the experts' guesses, in the columns' units; of labels, chances to be wrong."""
+        column = np.nonzero(missing)[1]
+        scaler, group = self.columns.scaler, self.columns.group[column]
+        z, std = self._weighted(missing, guesses), self._std(missing, guesses)
+        cells, bars = scaler.restore(z, column), std * scaler.unit[column]
+        if self.draws:
+            drawn = self.draw_rule.slope[group] * z + self.draw_rule.scale[group] * self._residuals(values, missing, keys)
+            cells = reflect(scaler.restore(drawn, column), self.low[column], self.high[column])
+        entry = np.cumsum(missing).reshape(missing.shape) - 1  # the place of a missing coordinate among all of them
+        for each in self.classes:
+            rows = np.flatnonzero(missing[:, each.first])
+            mine = entry[rows, each.columns]
+            chances = each.of(z[mine], std[mine[:, 0]])
+            chosen = (
+                _draw(chances, uniform(keys[rows], _FIRST_OF_CLASSES + each.place)) if self.draws else chances.argmax(axis=1)
+            )
+            if each.is_decided or self.draws:
+                own = np.arange(len(missing[0]))[each.columns]
+                cells[mine] = scaler.restore(each.corners[chosen].ravel(), np.tile(own, len(rows))).reshape(mine.shape)
+            if each.is_label:
+                wrong = 1 - chances[np.arange(len(rows)), chosen] if each.was_tried else np.full(len(rows), np.nan)
+                bars[mine] = wrong[:, None]
+        return cells, bars
+
+    def with_draws_scaled(
+        self, trial: Trial, weighed: Weighed, values: NDArray[np.floating], missing: NDArray[np.bool_], keys: NDArray[np.uint64]
+    ) -> AutoModel:
+        """With draws that vary as much as true values do around what experts guess at them."""
+        group, drawn = self.columns.group, self._residuals(values, missing, keys)
+        rule = DrawRule.fit(
+            weighed.guess, trial.truth, trial.stands_for, group[trial.column], drawn, group[np.nonzero(missing)[1]],
+            self.columns.n_groups,
+        )  # fmt: skip
+        return replace(self, draw_rule=rule)
+
+    def _guess(
+        self, values: NDArray[np.floating], missing: NDArray[np.bool_]
+    ) -> Iterator[tuple[slice, NDArray[np.float64], NDArray[np.bool_], Cells]]:
+        """By block of rows: which they are, their values as experts see them, what is missing, and the guesses at it."""
+        for begin in range(0, len(values), _CHUNK):
+            chunk = slice(begin, begin + _CHUNK)
+            rows, holes = self.columns.pull_in(values[chunk], missing[chunk]), missing[chunk]
+            with single_blas_thread():
+                yield chunk, rows, holes, self.panel.guess(rows, holes, self.columns)
+
+    def _weighted(self, missing: NDArray[np.bool_], guesses: Cells) -> Cells:
+        return combine(guesses, self.panel.weights[self.columns.group[np.nonzero(missing)[1]]])
+
+    def _std(self, missing: NDArray[np.bool_], guesses: Cells) -> Cells:
+        """Error bars of missing entries, in standard deviations of their columns."""
+        group = self.columns.group[np.nonzero(missing)[1]]
+        apart = disagreement(guesses, self.panel.weights[group])
+        return self.error_bars.at(describe_cells(apart, conditional_std(self.panel.experts, missing, self.columns)), group)
+
+    def _residuals(self, values: NDArray[np.floating], missing: NDArray[np.bool_], keys: NDArray[np.uint64]) -> Cells:
+        """How far from expected the missing entries may turn out to be, at random, as the mixture has it."""
+        mixture = self.panel.experts[self.panel.names.index(MIXTURE)]
+        unit = self.columns.scaler.unit[np.nonzero(missing)[1]]
+        return np.asarray(mixture.draw_residuals(values, missing, keys) / np.where(unit > 0, unit, np.inf))
+
+
+def _draw(chances: Cells, number: Cells) -> NDArray[np.int64]:
+    """A class for each row, by a random number between 0 and 1."""
+    below = np.cumsum(chances, axis=1)
+    return np.asarray(np.minimum((below < number[:, None] * below[:, -1:]).sum(axis=1), chances.shape[1] - 1))

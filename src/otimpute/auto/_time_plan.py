@@ -1,0 +1,66 @@
+"""Which experts there is time for in the end, from what they took in the trial."""
+
+from __future__ import annotations
+
+import time
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..estimator import BaseImputer
+from ._experts import GAUSSIAN, MEAN
+from ._trial import Columns, Trial, Weighed, weigh
+
+_USED = 0.8  # of the time there is: what is expected from a sample of the rows is not quite right
+_ROWS_APPLIED = 128  # to see how long new rows take
+
+
+def plan_final_fit(
+    trial: Trial,
+    weighed: Weighed,
+    columns: Columns,
+    values: NDArray[np.floating],
+    missing: NDArray[np.bool_],
+    *,
+    most_rows: int,
+    seconds_left: float,
+) -> tuple[Trial, Weighed, int]:
+    """The experts that can be fitted and applied in time, weighed among themselves, and on how many rows.
+
+    Fewer rows are fitted before an expert is given up, but not fewer than were tried; then goes the one whose weight is dear.
+    The mean and the Gaussian always stay: the latter ends early where it must.
+    """
+    n, n_tried = len(values), len(trial.rows)
+    largest = min(n, most_rows)
+    sizes = sorted(
+        {largest, *(size for size in (largest // 3, largest // 10) if size > n_tried), min(n_tried, n)}, reverse=True
+    )
+    a_new_row = dict.fromkeys(trial.names, 0.0)
+    if sizes[-1] < n:
+        some = trial.rows[:_ROWS_APPLIED]
+        holes = missing[some]
+        rows = columns.with_guess(values[some], holes, np.zeros(int(holes.sum())))
+        a_new_row = {name: _seconds_to_apply(expert, rows, holes) for name, expert in trial.fitted.items()}
+
+    def seconds(name: str, size: int) -> float:
+        return trial.seconds[name] * max(size / n_tried, 1.0) + a_new_row[name] * (n - size)
+
+    while True:
+        counts = {name: float(weight) for name, weight in zip(trial.names, weighed.weights.mean(axis=0), strict=True)}
+        fitted = [name for name in trial.names if name == MEAN or counts[name] > 0]
+        for size in sizes:
+            if sum(seconds(name, size) for name in fitted) <= _USED * seconds_left:
+                return trial, weighed, size
+        able_to_go = [name for name in fitted if name not in (MEAN, GAUSSIAN)]
+        if not able_to_go:
+            return trial, weighed, sizes[-1]
+        dearest = max(able_to_go, key=lambda name: seconds(name, sizes[-1]) / counts[name])
+        trial = trial.only([name for name in trial.names if name != dearest])
+        weighed = weigh(trial, columns)
+
+
+def _seconds_to_apply(expert: BaseImputer, rows: NDArray[np.float64], holes: NDArray[np.bool_]) -> float:
+    """What a new row takes."""
+    begun = time.perf_counter()
+    expert._impute_cells(rows, holes)
+    return (time.perf_counter() - begun) / len(rows)
