@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import Any
 
@@ -153,3 +154,31 @@ def test_an_imputer_that_hid_values_itself_is_judged_by_those() -> None:
     assert error_of(check, "AutoImputer") < error_of(check, "KNN") < error_of(check, "column mean")
     assert "in a trial of the fit itself" in check.words[0]
     assert checked(imputer, related_rows(120, 1)).filled_by == "model"
+
+
+def numbers_said(words: str, pattern: str) -> list[str]:
+    found = re.search(pattern, words)
+    assert found is not None, words
+    return list(found.groups())
+
+
+@pytest.mark.filterwarnings("ignore::otimpute.exceptions.OtimputeWarning")
+def test_verdict_and_page_say_the_same_numbers(flats: pd.DataFrame) -> None:
+    imputer = AutoImputer(["gaussian"], random_state=0)
+    said = collect(imputer, flats, imputer.fit_transform(flats))
+    page = next(each.answer for each in said.verdict if each.key == "better")
+    assert said.check is not None and said.check.filled_by == "trial"
+    numbers = numbers_said(imputer.verdict_, r"off by ([\d.]+) standard deviations on average.*column means \(([\d.]+)\)")
+    assert numbers == numbers_said(page, r"off by ([\d.]+) standard deviations on average \(column mean ([\d.]+)")
+    categories = numbers_said(imputer.verdict_, r"Of hidden categories, (\d+)%.*the most frequent ones \((\d+)%\)")
+    assert categories == numbers_said(page, r"(\d+) % of the categories were wrong \(most frequent value (\d+) %")
+
+
+def test_values_are_hidden_the_way_they_are_missing() -> None:
+    # Three columns say everything about each other and are missing together: one alone would be read off the others.
+    rng = np.random.default_rng(0)
+    x, y = rng.normal(size=(2, 800))
+    X = np.column_stack([x + 0.05 * rng.normal(size=800) for _ in range(3)] + [0.7 * x + 0.7 * y])
+    X[rng.random(800) < 0.3, :3] = np.nan
+    check = checked(GaussianEMImputer().fit(X), X)
+    assert 0.4 < error_of(check, "GaussianEMImputer") < 0.7

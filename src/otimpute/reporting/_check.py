@@ -17,6 +17,7 @@ from ..table import MomentCode, Table
 from ._seen import Cells, labels_of, names_of, rows_of, spread_of, unit_of
 from ._trial import (
     MEAN,
+    Round,
     Trial,
     by_copy,
     by_mean,
@@ -40,8 +41,8 @@ _MOST_POINTS = 120
 _MOST_PAIRS = 12
 MOST_FREQUENT = "most frequent value"  # what the mean is for categories
 _CAVEAT = (
-    "Values that are missing for a reason may be harder to guess than values that were hidden: true errors can be larger, and "
-    "nothing in the table can show by how much. Averages over columns count each column by its number of holes."
+    "Values that are missing because of what they are may be harder to guess than values that were hidden: true errors can be "
+    "larger, and nothing in the table can show by how much. Averages over columns count each column by its number of holes."
 )
 
 
@@ -96,8 +97,8 @@ def _new_trial(imputer: BaseImputer, table: Table, most: int, seed: int) -> _Che
     methods |= {name: in_part(guess, rows, np.arange(len(places)), _MOST_FITS) for name, guess in peers.items()}
     trial = run_trial(imputer, rows, rounds, methods)
     words = (
-        f"{count(len(trial.truth), 'observed value')} of columns with holes were hidden at random, a tenth of a column at a "
-        f"time, in {count(len(places), 'row')} {note}"
+        f"{count(len(trial.truth), 'observed value')} of columns with holes were hidden the way values are missing, a tenth "
+        f"of a column at a time, in {count(len(places), 'row')} {note}"
     )
     return _Check(trial, "model" if is_model else "copy", len(places), words)
 
@@ -130,23 +131,28 @@ def _own_trial(imputer: BaseImputer, table: Table, most: int, seed: int) -> _Che
         return None
     rows, method = rows_of(table, noted.rows), type(imputer).__name__
     guesses = by_record(noted, noted.guess, rows)
-    rounds = [~np.isnan(guesses(rows.missing, k)) for k in range(int(noted.split.max()) + 1)]
+    weights = by_record(noted, noted.stands_for, rows)
+    rounds = []
+    for k in range(int(noted.split.max()) + 1):
+        hidden = ~np.isnan(guesses(rows.missing, k))
+        rounds.append(Round(hidden, hidden & table.holes.any(axis=0), weights(rows.missing, k)))
     part = np.arange(len(noted.rows))
     if len(part) > most:
         part = np.sort(generator(seed, "check").choice(part, most, replace=False))
-    peers = by_peers(imputer, rows_of(rows, part), seed)
+    peers = by_peers(imputer, rows_of(rows, part), seed, rounded=False)
     methods = {
         method: guesses,
-        MEAN: by_mean(imputer, rows, seed),
+        MEAN: by_mean(imputer, rows, seed, rounded=False),
         **{name: in_part(guess, rows, part, _MOST_FITS) for name, guess in peers.items()},
     }
-    trial = run_trial(imputer, rows, rounds, methods, by_record(noted, noted.stands_for, rows))
-    trial = trial.of_columns(np.asarray(table.holes.any(axis=0)))
+    trial = run_trial(imputer, rows, rounds, methods)
     some = "" if len(part) == len(rows.holes) and len(rounds) <= _MOST_FITS else " (KNN and ICE some of them)"
     words = (
-        f"{count(len(trial.truth), 'observed value')} of columns with holes were hidden in a trial of the fit itself, in "
-        f"{count(len(noted.rows), 'row')}; the other methods filled in the same ones{some}."
+        f"{count(len(trial.truth), 'observed value')} of columns with holes were hidden in a trial of the fit itself, the way "
+        f"values are missing, in {count(len(noted.rows), 'row')}; the other methods filled in the same ones{some}."
     )
+    if getattr(imputer, "target", "") == "distribution":
+        words += " Judged are the expected values that draws were made around; single draws are further off."
     return _Check(trial, "trial", len(noted.rows), words, noted.spread)
 
 

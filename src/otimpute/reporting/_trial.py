@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -13,7 +13,7 @@ from sklearn.base import clone
 
 from .._random import generator
 from .._words import count
-from ..estimator import BaseImputer, HiddenValues, column_means, hide_cells
+from ..estimator import BaseImputer, HiddenValues, Missingness, column_means, hide_like_missing
 from ..exceptions import DivergedError
 from ..registry import make_imputer
 from ..table import Table
@@ -43,66 +43,67 @@ class Trial:
     guesses: dict[str, Cells]  # [N] by method; NaN where a method was not asked
     failures: dict[str, str]  # of methods that could not be tried
 
-    def of_columns(self, chosen: NDArray[np.bool_]) -> Trial:
-        """What became of values of the ``chosen [d]`` columns."""
-        mine = chosen[self.column]
-        guesses = {name: guess[mine] for name, guess in self.guesses.items()}
-        return Trial(self.column[mine], self.truth[mine], self.weight[mine], guesses, self.failures)
+
+@dataclass(frozen=True)
+class Round:
+    """Cells that are hidden together."""
+
+    hidden: Holes  # [n, d]
+    scored: Holes  # [n, d]: those of them that are looked at
+    weight: Cells  # [n, d]: how much each counts in its column
 
 
-def draw_rounds(imputer: BaseImputer, rows: Table, most_rounds: int, rng: np.random.Generator) -> list[Holes]:
-    """Cells ``[n, d]`` to hide: a tenth of the columns with holes, again and again while these are few values."""
-    groups = imputer._encoding.groups
-    with_holes = rows.holes[:, groups].any(axis=0) & ~imputer._empty
-    n_at_once = _SHARE_HIDDEN * float((~rows.missing[:, with_holes]).sum(axis=0).mean()) if with_holes.any() else 1.0
+def draw_rounds(imputer: BaseImputer, rows: Table, most_rounds: int, rng: np.random.Generator) -> list[Round]:
+    """Hide a tenth of columns with holes, the way their values are missing; again and again while these are few values."""
+    usable = ~imputer._empty
+    groups = imputer._encoding.groups[usable]
+    columns = np.unique(groups)
+    with_holes = rows.holes[:, columns].any(axis=0)
+    if not with_holes.any():
+        return []
+    how = Missingness.of(rows.values[:, usable], rows.missing[:, usable], groups, rng)
+    n_at_once = _SHARE_HIDDEN * float((~how.missing[:, with_holes]).sum(axis=0).mean())
     n_rounds = int(np.clip(np.ceil(_ENOUGH_HIDDEN / max(n_at_once, 1.0)), 1, most_rounds))
-    used, rounds = np.zeros_like(rows.missing), []
-    for k in range(n_rounds):
-        share_of_rest = _SHARE_HIDDEN / (1 - k * _SHARE_HIDDEN)  # what was hidden before is not hidden again
-        hidden = hide_cells(rows.missing | used, np.where(with_holes, share_of_rest, 0.0), rng, groups)
+    rounds, used = [], np.zeros(rows.holes.shape, dtype=bool)
+    for _ in range(n_rounds):
+        hidden, weight = np.zeros(rows.holes.shape, dtype=bool), np.zeros(rows.holes.shape)
+        hidden[:, columns], weight[:, columns] = hide_like_missing(how, np.where(with_holes, _SHARE_HIDDEN, 0.0), rng)
+        rounds.append(Round(hidden, hidden & rows.holes.any(axis=0) & ~used, weight))
         used |= hidden
-        cells = np.zeros(rows.holes.shape, dtype=bool)
-        cells[:, groups] |= hidden
-        rounds.append(cells)
     return rounds
 
 
-def run_trial(
-    imputer: BaseImputer, rows: Table, rounds: list[Holes], methods: Mapping[str, Guess], weight: Guess | None = None
-) -> Trial:
-    """Have all methods fill in what is hidden in each round; values count alike unless a ``weight`` is given."""
+def run_trial(imputer: BaseImputer, rows: Table, rounds: Sequence[Round], methods: Mapping[str, Guess]) -> Trial:
+    """Have all methods fill in what is hidden in each round."""
     truth, groups = numbers_in(rows), imputer._encoding.groups
     guesses: dict[str, list[Cells]] = {name: [np.empty(0)] for name in methods}
     failures: dict[str, str] = {}
     if len(groups) > _MOST_ICE_COORDINATES and "ICE" in methods:
         failures["ICE"] = f"it would take too long on {count(len(rows.codes), 'column')}"
-    weights = [np.empty(0)]
-    for k, cells in enumerate(rounds):
-        if not cells.any():
-            continue
-        missing = rows.missing | cells[:, groups]
-        weights.append(np.ones(int(cells.sum())) if weight is None else weight(missing, k)[cells])
-        for name in [name for name in methods if name not in failures]:
+    for k, each in enumerate(rounds):
+        missing = rows.missing | each.hidden[:, groups]
+        for name in [name for name in methods if name not in failures] if each.scored.any() else ():
             try:
                 with warnings.catch_warnings():
                     warnings.simplefilter("ignore")  # the original's fit has said what there is to say
-                    guesses[name].append(methods[name](missing, k)[cells])
+                    guesses[name].append(methods[name](missing, k)[each.scored])
             except _FAILURES as error:
                 failures[name] = str(error)
-    column = np.concatenate([np.empty(0, np.int64), *(np.nonzero(cells)[1] for cells in rounds)])
-    true = np.concatenate([np.empty(0), *(truth[cells] for cells in rounds)])
+    column = np.concatenate([np.empty(0, np.int64), *(np.nonzero(each.scored)[1] for each in rounds)])
+    true = np.concatenate([np.empty(0), *(truth[each.scored] for each in rounds)])
+    weight = np.concatenate([np.empty(0), *(each.weight[each.scored] for each in rounds)])
     complete = {name: np.concatenate(parts) for name, parts in guesses.items() if name not in failures}
-    return Trial(column, true, np.concatenate(weights), complete, failures)
+    return Trial(column, true, weight, complete, failures)
 
 
-def by_peers(original: BaseImputer, rows: Table, seed: int) -> dict[str, Guess]:
+def by_peers(original: BaseImputer, rows: Table, seed: int, *, rounded: bool = True) -> dict[str, Guess]:
     """Simple methods, fitted to what is left of the rows."""
-    return {name: by_copy(make_imputer(peer, {}), original, rows, seed) for name, peer in _PEERS.items()}
+    return {name: by_copy(make_imputer(peer, {}), original, rows, seed, rounded=rounded) for name, peer in _PEERS.items()}
 
 
-def by_mean(original: BaseImputer, rows: Table, seed: int) -> Guess:
+def by_mean(original: BaseImputer, rows: Table, seed: int, *, rounded: bool = True) -> Guess:
     """The mean, or the most frequent category, of what is left of the rows."""
-    return by_copy(make_imputer("mean", {}), original, rows, seed)
+    return by_copy(make_imputer("mean", {}), original, rows, seed, rounded=rounded)
 
 
 def by_training_mean(original: BaseImputer, rows: Table) -> Guess:
@@ -111,7 +112,7 @@ def by_training_mean(original: BaseImputer, rows: Table) -> Guess:
     def guess(missing: Holes, _: int) -> Cells:
         trained = original._training_rows.centre
         centre = np.where(np.isnan(trained), column_means(rows.values, missing), trained)
-        return _numbers(original, rows, np.where(missing, centre, rows.values))
+        return to_numbers(rows.codes, np.where(missing, centre, rows.values), original.integers)
 
     return guess
 
@@ -150,8 +151,11 @@ def by_model(imputer: BaseImputer, rows: Table) -> Guess:
     return guess
 
 
-def by_copy(imputer: BaseImputer, original: BaseImputer, rows: Table, seed: int) -> Guess:
-    """A fresh copy of an imputer, fitted to what is left of the rows, which it sees as the original does."""
+def by_copy(imputer: BaseImputer, original: BaseImputer, rows: Table, seed: int, *, rounded: bool = True) -> Guess:
+    """A fresh copy of an imputer, fitted to what is left of the rows, which it sees as the original does.
+
+    Whole numbers are guessed as they would be written, unless they are compared with guesses that are not ``rounded``.
+    """
 
     def guess(missing: Holes, k: int) -> Cells:
         copy = clone(imputer)
@@ -167,7 +171,7 @@ def by_copy(imputer: BaseImputer, original: BaseImputer, rows: Table, seed: int)
         encoding = original._encoding
         copy._empty, copy._groups, copy._scaled = ~usable, encoding.groups[usable], encoding.scaled[usable]
         cells = copy._fit_cells(_without(rows, missing)[:, usable], missing[:, usable])
-        return _filled(original, rows, missing, usable, cells)
+        return _filled(original, rows, missing, usable, cells, rounded=rounded)
 
     return guess
 
@@ -177,14 +181,10 @@ def _without(rows: Table, missing: Holes) -> NDArray[np.floating]:
     return np.where(missing, rows.values.dtype.type(np.nan), rows.values)
 
 
-def _filled(imputer: BaseImputer, rows: Table, missing: Holes, usable: Holes, cells: Cells) -> Cells:
+def _filled(imputer: BaseImputer, rows: Table, missing: Holes, usable: Holes, cells: Cells, *, rounded: bool = True) -> Cells:
     """One number per cell, of coordinates whose ``usable`` columns were filled with ``cells``, row by row."""
     completed = _without(rows, missing).astype(np.float64)
     block = completed[:, usable]
     block[missing[:, usable]] = cells
     completed[:, usable] = block
-    return _numbers(imputer, rows, completed)
-
-
-def _numbers(imputer: BaseImputer, rows: Table, completed: NDArray[np.floating]) -> Cells:
-    return to_numbers(rows.codes, completed.astype(np.float64), imputer.integers)
+    return to_numbers(rows.codes, completed, imputer.integers if rounded else "float")
