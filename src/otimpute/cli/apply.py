@@ -39,7 +39,8 @@ def apply(
 
     Columns go by their names; those that the model does not know stay as they are.
     """
-    check_apart({"MODEL": model, "IN": source, "--out": out, **beside.paths})
+    check_apart({"MODEL": model, "--out": out, **beside.paths})
+    check_apart({"IN": source, **beside.paths})
     writing.check(out, source)
     imputer = load_model(model)
     beside.check(writing, imputer, f"the model {str(model)!r}")
