@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Any
@@ -36,6 +36,7 @@ from ..baselines import (
 from ..estimator import BaseImputer, Unfitted
 from ..exceptions import DivergedError
 from ..imputers import MetaSinkhornImputer, RoundRobinImputer, SinkhornImputer
+from ._scikit_learn import ScikitLearnImputer, is_scikit_learn
 
 MEAN = "mean"  # always asked: others must be better
 GAUSSIAN = "gaussian"  # cheap, and good enough to be fitted in the end whatever the time
@@ -99,12 +100,14 @@ def read_experts(experts: Any, device: str = "auto") -> dict[str, BaseImputer]:
             expert = EXPERTS[check_choice("a name in experts", each, EXPERTS)]()
             found[each] = expert.set_params(device=device) if hasattr(expert, "device") else expert
         elif isinstance(each, CLASSES):
-            name = type(each).__name__
-            while name in found:
-                name += "'"
-            found[name] = clone(each)
+            found[_unused(type(each).__name__, found)] = clone(each)
+        elif is_scikit_learn(each) and not isinstance(each, BaseImputer):
+            found[_unused(type(each).__name__, found)] = ScikitLearnImputer(clone(each))
         else:
-            raise TypeError(f"an expert must be one of {', '.join(EXPERTS)}, or one of otimpute's imputers, got {each!r}")
+            raise TypeError(
+                f"an expert must be one of {', '.join(EXPERTS)}, or one of otimpute's imputers, or an imputer or regressor of "
+                f"scikit-learn's, got {each!r}"
+            )
     for each in found.values():
         each._check_parameters()
     order = list(EXPERTS)
@@ -126,6 +129,12 @@ class Clock:
 
 
 NO_LIMIT = Clock(math.inf, 0)
+
+
+def _unused(name: str, names: Collection[str]) -> str:
+    while name in names:
+        name += "'"
+    return name
 
 
 @dataclass(frozen=True)

@@ -59,16 +59,17 @@ def learn(
     """Learn from a table with holes within about ``limit`` seconds."""
     begun = time.perf_counter()
     values = columns.pull_in(values, missing)
-    tried = trial = try_experts(
+    trial = try_experts(
         experts, asker, values, missing, columns, n_splits=n_splits, seed=seed, n_threads=n_threads,
         stop_at=begun + _FOR_TRIAL * limit, progress=progress,
     )  # fmt: skip
-    weighed, n_rows = weigh(trial, columns), _MOST_ROWS
+    tried, weighed, n_rows = trial.names, weigh(trial, columns), _MOST_ROWS
     if np.isfinite(limit):
         trial, weighed, n_rows = plan_final_fit(
             trial, weighed, columns, values, missing,
             most_rows=_MOST_ROWS, seconds_left=begun + limit - time.perf_counter(),
         )  # fmt: skip
+    no_time = {name: OUT_OF_TIME for name in tried if name not in trial.names}
     rows = sample_rows(missing, n_rows, generator(seed, "rows to fit"))
     fitted = fit_experts(
         experts, asker, values[rows], missing[rows], columns, trial, weighed.weights,
@@ -82,7 +83,6 @@ def learn(
     if draws and missing.any():
         model = model.with_draws_scaled(trial, weighed, values[rows], missing[rows], keys[rows])
     cells, bars = _fill(model, values, missing, rows, fitted.guesses, keys)
-    no_time = {name: OUT_OF_TIME for name in tried.names if name not in trial.names}
     return Learned(model, cells, bars, trial, weighed, hidden_labels, {**trial.left_out, **no_time, **fitted.left_out})
 
 

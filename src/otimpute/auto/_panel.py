@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .._stored import ListOf, stored
+from ..baselines import GaussianEMImputer
 from ..estimator import BaseImputer, Fitted
 from ..exceptions import DivergedError
 from ._experts import CLASSES, MEAN, NO_LIMIT, Clock, Question, ask, refines
@@ -99,7 +100,8 @@ def fit_experts(
     first, second = trial.names[: trial.n_first], trial.names[trial.n_first :]
     second = tuple(name for name in second if weights[:, trial.names.index(name)].any())
     starting = [bool(second) and bool(trial.first_weights[:, k].any()) for k in range(trial.n_first)]
-    counting = [name for k, name in enumerate(first) if weights[:, k].any() or starting[k] or name == MEAN]
+    always = [name for name in first if name == MEAN or isinstance(experts[name], GaussianEMImputer)]  # error bars need it
+    counting = [name for k, name in enumerate(first) if weights[:, k].any() or starting[k] or name in always]
     wanted = [name for name in counting if name not in needed]
     parts = (
         fit(wanted, values, Clock(stop_at, len(wanted) + len(second), n_threads)),

@@ -19,6 +19,9 @@ from ._learn import Learned
 from ._trial import Cells
 
 NOTHING_MISSING = "Nothing was missing."
+NOTHING_LEARNED = (
+    "No column with holes could be learned from: holes got the one value of their column, or were left as they are."
+)
 STACK = "stack"  # the combination, by weights learned on other hidden values
 _MOST_NAMED = 5
 _A_TIE = 0.995
@@ -135,14 +138,12 @@ def _hidden_values(
     return HiddenValues(trial.rows, trial.row[kept], column, trial.split[kept], truth, guess, trial.stands_for[kept], by_place)
 
 
-def verdict(found: Findings) -> str:
+def give_verdict(found: Findings) -> str:
     """What a person should know, in plain words."""
     lines = []
     with_holes = found.n_missing > 0
     if not with_holes.any():
-        lines.append(
-            "No column with holes could be learned from: holes got the one value of their column, or were left as they are."
-        )
+        lines.append(NOTHING_LEARNED)
     else:
         checked = with_holes & (found.n_hidden > 0)
         lines += _about_numbers(found, checked & ~found.is_label) + _about_categories(found, checked & found.is_label)

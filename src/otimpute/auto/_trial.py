@@ -260,6 +260,12 @@ def sample_rows(missing: NDArray[np.bool_], most: int, rng: np.random.Generator)
     return np.flatnonzero(chosen)
 
 
+def _loss(errors: Cells) -> float:
+    """Squares, of large errors their size: one value far outside must not decide what is better."""
+    size = np.abs(errors)
+    return float(np.where(size < 1, size**2, 2 * size - 1).sum())
+
+
 @dataclass(frozen=True)
 class Weighed:
     """How much the experts of a trial count, and what their combination made of hidden cells."""
@@ -286,7 +292,7 @@ def weigh(trial: Trial, columns: Columns) -> Weighed:
     for g in range(columns.n_groups):
         cells = group == g
         if cells.any():
-            no_better[g] = ((crossed - trial.truth)[cells] ** 2).sum() >= (errors[cells, mean] ** 2).sum()
+            no_better[g] = _loss(crossed[cells] - trial.truth[cells]) >= _loss(errors[cells, mean])
             if no_better[g]:
                 weights[g] = np.eye(len(trial.names))[mean]
                 crossed[cells] = trial.guesses[cells, mean]

@@ -24,7 +24,7 @@ from ..table import CategoryCode, Table, seconds_of
 from ._experts import MIXTURE, OUT_OF_TIME, Asked, read_experts
 from ._learn import Learned, learn
 from ._model import AutoModel
-from ._report import NOTHING_MISSING, describe, verdict
+from ._report import NOTHING_LEARNED, NOTHING_MISSING, describe, give_verdict
 from ._trial import Cells, Columns
 
 
@@ -227,7 +227,8 @@ class AutoImputer(BaseImputer):
             return learned.cells
         # Nothing to fill: experts are asked when new rows need them, which may be never.
         self._to_learn, self._bars_of_fit = np.array(values), np.empty(0)
-        self.weights_, self.scores_, self.verdict_ = {}, {}, NOTHING_MISSING
+        self.weights_, self.scores_ = {}, {}
+        self.verdict_ = NOTHING_LEARNED if self._n_holes.any() else NOTHING_MISSING
         return np.empty(0)
 
     def _impute_cells(self, values: NDArray[np.floating], missing: NDArray[np.bool_]) -> NDArray[np.float64]:
@@ -236,8 +237,9 @@ class AutoImputer(BaseImputer):
     def _learned(self) -> AutoModel:
         """The model; of a table without holes it is learned now that there are rows to fill."""
         if "_model" not in vars(self):
+            verdict = self.verdict_  # on the table that was fitted
             self._learn(self._to_learn, np.zeros(self._to_learn.shape, dtype=bool))
-            self.verdict_ = NOTHING_MISSING
+            self.verdict_ = verdict
             del self._to_learn
         return self._model
 
@@ -266,9 +268,9 @@ class AutoImputer(BaseImputer):
                 limit=np.inf if self.max_seconds is None else float(self.max_seconds), seed=self._seed,
                 n_threads=n_threads(self.n_jobs), progress=progress,
             )  # fmt: skip
-        self._model = learned.model
+            self._model = learned.model
+            self._report(learned, values, missing)
         self._warn_of_left_out(learned.left_out)
-        self._report(learned, values, missing)
         return learned
 
     def _report(self, learned: Learned, values: NDArray[np.floating], missing: NDArray[np.bool_]) -> None:
@@ -281,7 +283,7 @@ class AutoImputer(BaseImputer):
             name: dict(zip(panel.names, row.tolist(), strict=True))
             for name, row in zip(found.names, panel.weights, strict=True)
         }
-        self.scores_, self.hidden_values_, self.verdict_ = found.scores, found.hidden_values, verdict(found)
+        self.scores_, self.hidden_values_, self.verdict_ = found.scores, found.hidden_values, give_verdict(found)
 
     def _column_names(self) -> list[Any]:
         return list(self._encoding.names or range(self.n_features_in_))

@@ -113,7 +113,7 @@ class ICEImputer(StandardisedImputer):
     def _fit_rows(self, rows: Rows, holes: Holes, seed: int) -> Rows:
         groups = self._groups[self._varying]
         draw = int(generator(seed, "ice").integers(2**31))
-        chain = _without_siblings(groups, max_iter=self.max_iter, tol=self.tol, random_state=draw)
+        chain = chain_without_siblings(groups, max_iter=self.max_iter, tol=self.tol, random_state=draw)
         completed = np.asarray(chain.fit_transform(np.where(holes, np.nan, rows)))
         self.n_iter_ = max(int(chain.n_iter_), 1)
         self._chain = _Chain.of(groups, chain)
@@ -123,7 +123,9 @@ class ICEImputer(StandardisedImputer):
         return self._chain.complete(rows, holes)
 
 
-def _without_siblings(groups: NDArray[np.int64], *, max_iter: int, tol: float, random_state: int) -> Any:
+def chain_without_siblings(
+    groups: NDArray[np.int64], *, max_iter: int, tol: float, random_state: int, estimator: Any = None
+) -> Any:
     """scikit-learn's imputer, except that no column is predicted from others of its group, which are missing with it."""
     from sklearn.experimental import enable_iterative_imputer  # noqa: F401
     from sklearn.impute import IterativeImputer
@@ -134,4 +136,4 @@ def _without_siblings(groups: NDArray[np.int64], *, max_iter: int, tol: float, r
 
     # A single group is left at its means: there is nothing to predict it from.
     rounds = max_iter if len(np.unique(groups)) > 1 else 0
-    return WithoutSiblings(max_iter=rounds, tol=tol, random_state=random_state)
+    return WithoutSiblings(estimator, max_iter=rounds, tol=tol, random_state=random_state)
