@@ -37,7 +37,7 @@ def test_the_verdict_stands_below_the_summary(invoke: Any, table: Path) -> None:
     said = invoke("impute", table, "-o", "out.csv").stderr
     summary, _, verdict = said.partition("\nOn ")
     assert "missing" in summary
-    assert "hidden for a trial" in verdict
+    assert "hidden the way values are missing" in verdict
     assert "gaussian" in verdict
     assert "No check on observed values" in verdict
     quiet = invoke("impute", table, "-o", "out.csv", "-f", "-m", "mean").stderr

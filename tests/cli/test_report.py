@@ -59,6 +59,17 @@ def test_report_on_a_model_and_a_table(invoke: Any, table: Path) -> None:
     assert told["reproduce"]["command"].startswith("otimpute report m.otimpute flats.csv")
 
 
+def test_new_rows_are_filled_by_the_model_itself(invoke: Any, table: Path) -> None:
+    lines = table.read_text().splitlines(keepends=True)
+    Path("old.csv").write_text("".join(lines[:200]))
+    Path("new.csv").write_text("".join([lines[0], *lines[200:]]))
+    invoke("fit", "old.csv", "--model", "m.otimpute", "-m", "gaussian_em", "-q")
+    judged = {
+        name: json.loads(invoke("report", "m.otimpute", name, "--json").stdout)["check"] for name in ("old.csv", "new.csv")
+    }
+    assert {name: check["filled_by"] for name, check in judged.items()} == {"old.csv": "copy", "new.csv": "model"}
+
+
 def test_a_report_as_a_page_and_as_data_at_once(invoke: Any, table: Path) -> None:
     invoke("fit", table, "--model", "m.otimpute", "-m", "mean", "-q")
     result = invoke("report", "m.otimpute", "flats.csv", "-o", "r.html", "--json", "--no-check")

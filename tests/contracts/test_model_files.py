@@ -45,7 +45,7 @@ def same(first: Any, second: Any) -> bool:
 
 
 def learned(imputer: Any) -> dict[str, Any]:
-    not_stored = ("completer_", "imputation_std_")  # code, and what belongs to one table
+    not_stored = ("completer_", "imputation_std_", "hidden_values_")  # code, and what belongs to one table
     return {key: value for key, value in vars(imputer).items() if key.endswith("_") and key not in not_stored}
 
 

@@ -29,6 +29,7 @@ def run_page(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.Cap
 
 
 def test_the_front_page(run_page: Any) -> None:
+    assert "](images/report.png)](report.md)" in (DOCS / "index.md").read_text(encoding="utf-8")
     scope, printed = run_page("../index.md")
     assert printed[0].startswith("On ")
     assert scope["X_new"].shape == scope["std"].shape == (1, 13)

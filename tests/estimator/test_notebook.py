@@ -253,14 +253,22 @@ def test_the_bar_moves_and_leaves_a_line(monkeypatch: pytest.MonkeyPatch) -> Non
     assert in_notebook()
     with progress_bar("A <b> fit", 1) as (show,):
         assert not show(FitProgress(1000, 4000, 1.0, {"loss": []}))  # a true answer would stop the fit
-        assert not show(FitProgress(3000, 4000, 1.0, {"loss": [0.5, 0.25]}))
+        assert not show(FitProgress(3000, 4000, 41.0, {"loss": [0.5, 0.25]}))
     first, second, third, last = outputs.bundles
     assert "<progress></progress> starting" in first["text/html"]
     assert '<progress max="4000" value="1000"></progress> 1,000 of 4,000 steps</div>' in second["text/html"]
     assert "A &lt;b&gt; fit" in third["text/html"]
-    assert third["text/plain"] == "A <b> fit: 3,000 of 4,000 steps, divergence 0.25"
+    assert third["text/plain"] == "A <b> fit: 3,000 of 4,000 steps, divergence 0.25, at most about 20 s left"
     assert list(last) == ["text/plain"]
-    assert re.fullmatch(rf"A <b> fit: 3,000 steps in {TIME}, divergence 0.25", last["text/plain"])
+    assert re.fullmatch(rf"A <b> fit: finished after 3,000 steps in {TIME}, divergence 0.25", last["text/plain"])
+
+
+def test_a_fit_that_was_stopped_says_by_what(monkeypatch: pytest.MonkeyPatch) -> None:
+    outputs = Outputs(monkeypatch)
+    with progress_bar("fit", 1) as bar:
+        bar[0](FitProgress(5, 9, 1.0, {"loss": []}))
+        bar.ended("max_seconds")
+    assert outputs.bundles[-1]["text/plain"].startswith("fit: stopped by max_seconds after 5 steps in ")
 
 
 def test_a_download_of_unknown_size_is_counted(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -278,7 +286,7 @@ def test_updates_that_follow_too_soon_are_left_out(monkeypatch: pytest.MonkeyPat
     with progress_bar("fit", 1) as (show,):
         for step in range(100):
             show(FitProgress(step, 100, 0.0, {"loss": []}))
-    assert [bundle["text/plain"].partition(" in ")[0] for bundle in outputs.bundles[1:]] == ["fit: 99 steps"]
+    assert [bundle["text/plain"].partition(" in ")[0] for bundle in outputs.bundles[1:]] == ["fit: finished after 99 steps"]
 
 
 CELLS = {
@@ -318,10 +326,12 @@ def outputs(tmp_path_factory: pytest.TempPathFactory) -> dict[str, list[Any]]:
 
 def test_in_a_kernel_progress_leaves_one_line(outputs: dict[str, list[Any]]) -> None:
     (line,) = outputs["fit"]
-    assert re.fullmatch(rf"Sinkhorn imputation: 3,000 steps in {TIME}, divergence 0\.\d+", line["data"].pop("text/plain"))
+    assert re.fullmatch(
+        rf"Sinkhorn imputation: finished after 3,000 steps in {TIME}, divergence 0\.\d+", line["data"].pop("text/plain")
+    )
     assert not line["data"]
     line, result = outputs["auto"]
-    assert re.fullmatch(rf"Asking experts: \d+ steps in {TIME}", line["data"]["text/plain"])
+    assert re.fullmatch(rf"Asking experts: finished after \d+ steps in {TIME}", line["data"]["text/plain"])
     assert result["data"]["text/plain"] == "'On'"
     (line,) = outputs["fetch"]
     assert re.fullmatch(f"iris: 4 kB in {TIME}", line["data"]["text/plain"])

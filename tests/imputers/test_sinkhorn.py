@@ -228,6 +228,11 @@ def test_the_progress_bar_is_shown_only_on_request(capsys: pytest.CaptureFixture
     out, err = capsys.readouterr()
     assert out == ""
     assert "Sinkhorn imputation" in err
+    assert "finished after 20 steps" in " ".join(err.split())
+    stopping = {"callbacks": lambda progress: progress.step >= 10, "max_steps": 500}
+    SinkhornImputer(random_state=0, verbose=1, **stopping).fit(X_incomplete)
+    err = " ".join(capsys.readouterr().err.split())
+    assert "stopped by a callback after" in err and "finished" not in err
 
 
 def test_without_rich_progress_is_told_in_plain_lines(
@@ -236,8 +241,10 @@ def test_without_rich_progress_is_told_in_plain_lines(
     monkeypatch.setitem(sys.modules, "rich", None)  # as if it were not installed
     _, _, X_incomplete = whitened(load_iris)
     SinkhornImputer(max_steps=200, random_state=0, verbose=1, tol=0).fit(X_incomplete)
-    lines = capsys.readouterr().err.splitlines()
+    *lines, last = capsys.readouterr().err.splitlines()
     assert [line.partition(",")[0] for line in lines] == [f"Sinkhorn imputation: step {n} of 200" for n in (50, 100, 150, 200)]
+    assert [line.endswith(" left") for line in lines] == [True, True, True, False]
+    assert last == "Sinkhorn imputation: finished after 200 steps"
 
 
 @pytest.mark.parametrize(

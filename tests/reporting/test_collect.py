@@ -104,6 +104,18 @@ def test_statistics_of_observed_and_imputed_values_stand_side_by_side(flats: pd.
     assert dates["lowest"].observed == str(flats["built"].min().date())
 
 
+def test_values_are_called_farther_out_only_where_they_are() -> None:
+    X = np.random.default_rng(0).normal(size=(3000, 2))
+    X[::10, 0] = np.nan
+    imputer = MeanImputer().fit(X)
+    assert column(collect(imputer, X, check=False), "0").shape.n_outside == 0
+    X[1:4, 0] = 50.0
+    far = collect(MeanImputer().fit(X), X, check=False)
+    assert column(far, "0").shape.n_outside == 3
+    assert "3 values farther out than the picture shows" in render(far)
+    assert render(far).count("farther out") == 1
+
+
 def test_what_is_kept_and_what_stays_empty_is_told(said: ReportData) -> None:
     assert all(not each.violations for each in said.columns)
     assert light(said, "kept").light == "caution"  # remarks are left alone

@@ -12,6 +12,7 @@ from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 import pytest
 
 import otimpute
@@ -21,7 +22,7 @@ from otimpute.reporting.render import render
 
 CASES = [
     "flats", "hostile", "nothing missing", "no check", "one column", "three rows", "transformed", "a hundred columns",
-    "experts", "a method failed", "a broken promise",
+    "experts", "a method failed", "a broken promise", "error bars",
 ]  # fmt: skip
 SECTIONS = ["verdict", "missing", "fit", "columns", "whole", "check", "reproduce"]
 VOID = {"meta", "link", "input", "br", "img"}
@@ -72,7 +73,8 @@ def read(pages: dict[str, ReportData]) -> dict[str, Page]:
 def test_pages_are_well_formed_and_complete(case: str, read: dict[str, Page], pages: dict[str, ReportData]) -> None:
     page, data = read[case], pages[case]
     assert page.wrong == [] and page.open == []
-    assert [each["id"] for each in page.all("section")] == SECTIONS
+    unsure = {"unsure"} if data.error_bars else set()
+    assert [each["id"] for each in page.all("section") if each["id"] not in unsure] == SECTIONS
     assert page.texts["title"][0] == data.title
     for each in data.verdict:
         assert " ".join(each.answer.split()) in page.text()
@@ -131,6 +133,23 @@ def test_hostile_names_are_text_only(read: dict[str, Page]) -> None:
 def test_a_hundred_columns_fit_into_two_megabytes(pages: dict[str, ReportData]) -> None:
     assert pages["a hundred columns"].check is not None
     assert len(render(pages["a hundred columns"]).encode()) < 2_000_000
+
+
+def test_the_least_sure_cells_are_shown_with_their_error_bars(
+    read: dict[str, Page], pages: dict[str, ReportData], flats: pd.DataFrame
+) -> None:
+    bars = pages["error bars"].error_bars
+    assert bars is not None and len(bars.numbers) == len(bars.categories) == 10
+    assert [cell.size for cell in bars.numbers] == sorted((cell.size for cell in bars.numbers), reverse=True)
+    text = read["error bars"].text()
+    for cell in (*bars.numbers, *bars.categories):
+        assert flats.iloc[cell.row - 1].isna().any()
+        assert " ".join(f"{cell.value} {cell.bar}".split()) in text
+    for column in pages["error bars"].columns:
+        typical = {each.name: each.words for each in bars.columns}.get(column.name, "")
+        assert column.error_bar == typical and bool(typical) == (column.n_filled > 0)
+        assert f"Typical error bar of imputed values: {typical}" in text
+    assert pages["flats"].error_bars is None and "error bar" not in read["flats"].text()
 
 
 def test_what_is_not_there_is_said(read: dict[str, Page]) -> None:

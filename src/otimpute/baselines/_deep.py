@@ -148,11 +148,13 @@ class DeepImputer(StandardisedImputer):
     def _train(self, network: Learner, values: Tensor, missing: Tensor, score: _Score | None) -> _Outcome:
         deadline = np.inf if self.max_seconds is None else time.perf_counter() + float(self.max_seconds)
         with progress_bar(type(self).__name__.removesuffix("Imputer"), self.verbose) as bar:
-            return _train(
+            outcome = _train(
                 network, values, missing, score, [*bar, *check_callbacks(self.callbacks)], deadline,
                 max_steps=self._n_steps(len(values)), batch_size=self.batch_size,
                 learning_rate=self.learning_rate, patience=self.patience,
             )  # fmt: skip
+            bar.ended(outcome.stop_reason)
+            return outcome
 
     def _n_steps(self, n_rows: int) -> int:
         if self.max_steps == "auto":

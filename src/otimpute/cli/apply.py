@@ -10,11 +10,14 @@ import typer
 
 from .._optional import require
 from .._words import count, duration, listed
+from .beside import Beside
 from .impute import n_missing, put_back
 from .options import InputFile, OutputFile, Reading, Showing, Writing, about, check_apart, command
 from .show import collected_notes, tell, tell_json, tell_notes, working
 
 if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
     from ..estimator import BaseImputer
 
 _IDLE = ("text", "other", "empty")  # kinds of columns that imputers leave alone
@@ -28,6 +31,7 @@ def apply(
     writing: Writing,
     showing: Showing,
     reading: Reading,
+    beside: Beside,
 ) -> None:
     """Fill the holes of new rows with a model.
 
@@ -35,26 +39,35 @@ def apply(
 
     Columns go by their names; those that the model does not know stay as they are.
     """
-    check_apart({"MODEL": model, "--out": out})
+    check_apart({"MODEL": model, "--out": out, **beside.paths})
+    check_apart({"IN": source, **beside.paths})
     writing.check(out, source)
     imputer = load_model(model)
+    beside.check(writing, imputer, f"the model {str(model)!r}")
     begun, n_rows, n_filled = time.perf_counter(), 0, 0
     with (
         collected_notes() as notes,
         reading.open(source, schema_of(imputer)) as table,
         writing.open(out, table) as writer,
+        beside.open(table.schema.names, writing) as write_beside,
         working(f"reading {source} …", shown=not showing.quiet) as say,
     ):
         names = columns_for(imputer, table.schema.names)
         for chunk in table.chunks():
             X = chunk.frame.select(names)
-            filled = imputer.transform(as_model_reads(X, imputer)).select(names)
-            writer.write(chunk, put_back(chunk.frame, filled))
+            filled, bars = _fill(imputer, as_model_reads(X, imputer), with_bars=beside.std is not None)
+            filled = filled.select(names)
+            completed = put_back(chunk.frame, filled)
+            writer.write(chunk, completed)
+            write_beside(chunk.frame, completed, bars)
             n_rows += X.num_rows
             n_filled += sum(n_missing(column) for column in X.columns) - sum(n_missing(column) for column in filled.columns)
             say(f"{count(n_rows, 'row')} …")
     seconds = time.perf_counter() - begun
-    summary = {"model": model, "input": source, "output": out, "n_rows": n_rows, "n_filled": n_filled}
+    summary = {
+        "model": model, "input": source, "output": out, "mask": beside.mask, "std": beside.std, "n_rows": n_rows,
+        "n_filled": n_filled,
+    }  # fmt: skip
     if showing.json:
         tell_json(summary | {"seconds": round(seconds, 3), "notes": notes}, err=out == "-")
         return
@@ -62,6 +75,16 @@ def apply(
     if not showing.quiet:
         where = "standard output" if out == "-" else out
         tell(f"{where}: {count(n_rows, 'row')}, {count(n_filled, 'hole')} filled in {duration(seconds)}", style="bold")
+
+
+def _fill(imputer: Any, X: Any, *, with_bars: bool) -> tuple[Any, dict[str, NDArray[Any]] | None]:
+    """Completed rows, and their error bars by column if these are asked for."""
+    if not with_bars:
+        return imputer.transform(X), None
+    from ..estimator import bars_of
+
+    filled, bars = imputer.transform(X, return_std=True)
+    return filled, dict(zip(imputer.column_kinds_, bars_of(imputer, bars).T, strict=True))
 
 
 def load_model(path: Path) -> BaseImputer:

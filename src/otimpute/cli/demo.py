@@ -41,7 +41,12 @@ def demo(
         tell("Fill the holes, learning from what is left:", err=False)
         _run("impute", "holes.csv", "-o", "filled.csv", "--non-negative", "floor,rent", "--report", "report.html")
         _show_beginning()
-        tell("How good is that? The last column is how well the mean, or the most frequent value, would have done:", err=False)
+        tell(
+            "How good is that? Above, errors were estimated on values that were hidden from the method; here the truth behind "
+            "the holes is known. Both are mean absolute errors (MAE) in standard deviations of the column, over all holes. The "
+            "last column is how well the mean, or the most frequent value, would have done:",
+            err=False,
+        )
         _run("score", "flats.csv", "filled.csv", "--holes", "holes.csv")
     tell(f"Open {folder / 'report.html'} in a browser to see all this in pictures.", err=False)
     tell("Now your own table: begin with otimpute inspect FILE", err=False, style="bold")

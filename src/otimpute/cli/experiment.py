@@ -125,7 +125,7 @@ def _show(scores: TableScore) -> None:
     }  # fmt: skip
     known = [f"{name} {number(value)}" for name, value in together.items() if value is not None]
     if known:
-        tell(f"numbers and dates, in standard deviations: {', '.join(known)}", err=False)
+        tell(f"numbers and dates, in standard deviations of the column: {', '.join(known)}", err=False)
     if scores.accuracy is not None:
         tell(f"categories: {_percent(scores.accuracy)} right", err=False)
     if not rows:

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import time
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from .._words import count, duration, listed, number, share
+from .beside import Beside
 from .method import ColumnChoice, Constraints, MethodChoice
 from .options import InputFile, OutputFile, Reading, Replacing, Showing, Writing, about, check_apart, command, option
 from .page import check_report, make_report, tell_report
@@ -28,9 +30,14 @@ from .show import (
 )
 
 if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
     from ..estimator import BaseImputer
     from ..files import TableFile
     from ..reporting import Report
+    from ..reporting.data import ErrorBars
+
+_MOST_CELLS = 3  # of the least sure ones
 
 
 @command
@@ -44,6 +51,7 @@ def impute(
     constraints: Constraints,
     method: MethodChoice,
     reading: Reading,
+    beside: Beside,
     save_model: Annotated[
         Path | None, option("Output", "Keep what was learned in a file, for otimpute apply.", metavar="MODEL")
     ] = None,
@@ -55,24 +63,32 @@ def impute(
 
     Everything else comes out as it went in: other fields byte by byte, rows and columns in their order.
     """
-    check_apart({"IN": source, "--out": out, "--save-model": save_model, "--report": report, "--checkpoint": method.checkpoint})
+    paths = {"--save-model": save_model, "--report": report, "--checkpoint": method.checkpoint, **beside.paths}
+    check_apart({"IN": source, "--out": out, **paths})
     writing.check(out, source)
+    beside.check(writing, method.imputer(), f"--method {method.method}")
     if report is not None:
         check_report(report, writing)
     if save_model is not None:
         writing.check_model(save_model)
     fitted = learn(source, reading, choice, constraints, method, showing)
+    with beside.open(fitted.table.frame.column_names, writing) as write_beside:
+        write_beside(fitted.table.frame, fitted.completed, fitted.bars())
     writing.write(fitted.table, out, fitted.completed)
     if save_model is not None:
         fitted.imputer.save(save_model)
     made = None if report is None else _report(fitted, report, source, context.obj, showing)
     if showing.json:
         verdict = {} if made is None else {"report_verdict": made.as_dict()["verdict"]}
-        tell_json(fitted.summary() | {"output": out, "model": save_model, "report": report} | verdict, err=out == "-")
+        where = {"output": out, "model": save_model, "report": report, "mask": beside.mask, "std": beside.std}
+        tell_json(fitted.summary() | where | verdict, err=out == "-")
         return
     tell_notes(fitted.notes)
     if not showing.quiet:
         _show(fitted, "standard output" if out == "-" else out)
+        for what, path in (("cells that were filled", beside.mask), ("error bars", beside.std)):
+            if path is not None:
+                tell(f"{what} in {path}")
         if save_model is not None:
             tell(f"model in {save_model}")
         if made is not None:
@@ -127,11 +143,28 @@ class Fitted:
     def filled(self) -> list[dict[str, Any]]:
         """Of each used column, how many values were missing and how many were filled in."""
         columns = []
+        typical = {each.name: each for each in self.error_bars.columns} if self.error_bars else {}
         for name in self.used:
             before = n_missing(self.table.frame.column(name))
             after = n_missing(self.completed.column(name))
-            columns.append({"name": name, "n_missing": before, "n_filled": before - after})
+            bar = {"typical_error_bar": typical[name].typical} if name in typical else {}
+            columns.append({"name": name, "n_missing": before, "n_filled": before - after, **bar})
         return columns
+
+    def bars(self) -> dict[str, NDArray[Any]] | None:
+        """Error bars by column; None where the method has none."""
+        from ..estimator import bars_of, has_error_bars
+
+        if not has_error_bars(self.imputer):
+            return None
+        return dict(zip(self.used, bars_of(self.imputer, self.imputer.imputation_std_).T, strict=True))
+
+    @cached_property
+    def error_bars(self) -> ErrorBars | None:
+        """What they say about columns, and about the least sure cells."""
+        from ..reporting import error_bars
+
+        return error_bars(self.imputer, self.table.frame.select(self.used), self.completed.select(self.used))
 
     @property
     def not_used(self) -> list[str]:
@@ -142,6 +175,11 @@ class Fitted:
         """How far off values were that had been hidden from the fit, if ``validation_fraction`` asked for that."""
         history = getattr(self.imputer, "history_", {})
         return {name: history[name][-1] for name in ("validation_mae", "validation_rmse") if history.get(name)}
+
+    def least_sure(self) -> list[dict[str, Any]]:
+        """The cells with the largest error bars, numbers before categories."""
+        found = self.error_bars
+        return [asdict(cell) for cell in (*found.numbers, *found.categories)] if found else []
 
     def summary(self) -> dict[str, Any]:
         """For machines."""
@@ -157,6 +195,7 @@ class Fitted:
             "not_used": self.not_used,
             "notes": self.notes,
             **self.validation(),
+            **({"least_sure": self.least_sure()} if self.error_bars else {}),
             **trial_of(self.imputer),
         }
 
@@ -259,7 +298,8 @@ def _show(fitted: Fitted, out: str) -> None:
         tell("nothing was missing in the columns that were used")
         return
     n_rows = fitted.table.frame.num_rows
-    table = grid("column", ("filled", "right"), "", ("missing", "right"))
+    bars = {each.name: each.words for each in fitted.error_bars.columns} if fitted.error_bars else {}
+    table = grid("column", ("filled", "right"), "", ("missing", "right"), *([("error bar", "right")] if bars else []))
     add_rows(
         table,
         [
@@ -268,11 +308,17 @@ def _show(fitted: Fitted, out: str) -> None:
                 f"{column['n_filled']:,}" if column["n_filled"] == column["n_missing"] else "left alone",
                 bar(column["n_missing"], n_rows),
                 share(column["n_missing"], n_rows),
+                *([bars.get(column["name"], "–")] if bars else []),
             ]
             for column in rows
         ],
     )
     tell_table(table, err=True)
+    if least := fitted.least_sure():
+        cells = [
+            f"row {each['row']:,}, {listed([each['column']])}: {each['value']} ({each['bar']})" for each in least[:_MOST_CELLS]
+        ]
+        tell(f"least sure: {'; '.join(cells)}")
     validation = fitted.validation()
     if validation:
         mae, rmse = (number(value) for value in validation.values())

@@ -153,6 +153,19 @@ class Writing(Replacing):
         if form == "excel":
             require("openpyxl", "writing Excel files", "excel")
 
+    def check_new(self, path: Path) -> None:
+        """The same for a table whose format the end of its name must tell."""
+        from .._optional import require
+        from ..files import check_output, format_of
+
+        check_output(str(path), force=self.force)
+        try:
+            form = format_of(str(path))
+        except ValueError as error:
+            raise ValueError(str(error).replace(", or pass format=", "")) from None
+        if form == "excel":
+            require("openpyxl", "writing Excel files", "excel")
+
     def write(self, table: TableFile, out: str, completed: Any) -> None:
         """The whole table."""
         with about(out):

@@ -26,9 +26,7 @@ def report(
     showing: Showing,
     reading: Reading,
     out: Annotated[Path | None, typer.Option("--out", "-o", metavar="REPORT", help="An HTML file.", show_default=False)] = None,
-    check: Annotated[
-        bool, option("Report", "Fit a copy to the table with values hidden, to see how far off it is.", "--check/--no-check")
-    ] = True,
+    check: Annotated[bool, option("Report", "Hide values, and see how far off the model is.", "--check/--no-check")] = True,
     max_rows: Annotated[int, option("Report", "Show a sample of so many rows.", default=True, min=10)] = 10_000,
     seed: Annotated[int, option("Report", "For the sample and the hidden values.", default=True, min=0)] = 0,
 ) -> None:

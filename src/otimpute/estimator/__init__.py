@@ -2,11 +2,13 @@
 
 from .base import BaseImputer
 from .course import CURVES, history_of, how_it_ended, step_name
+from .error_bars import bars_of, has_error_bars
 from .hidden_cells import HiddenValues, hide_cells, mean_over_missing, score_cells
 from .model_file import Fitted, Unfitted, read_model
 from .notebook_bar import NotebookBar, in_notebook
 from .progress import Callback, FitProgress, check_callbacks, progress_bar, warn_of_stop
 from .realistic_hiding import Missingness, hide_like_missing
+from .training_rows import TrainingRows, column_means
 
 __all__ = [
     "CURVES",
@@ -17,8 +19,12 @@ __all__ = [
     "HiddenValues",
     "Missingness",
     "NotebookBar",
+    "TrainingRows",
     "Unfitted",
+    "bars_of",
     "check_callbacks",
+    "column_means",
+    "has_error_bars",
     "hide_cells",
     "hide_like_missing",
     "history_of",

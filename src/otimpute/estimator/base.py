@@ -22,6 +22,7 @@ from ..exceptions import EmptyColumnWarning, OtimputeWarning, StoredFileError
 from ..table import Encoding, Table, as_frame, with_fields_of
 from .model_file import Storable
 from .notebook import fit_card
+from .training_rows import TrainingRows
 
 Cells = NDArray[np.float64]
 
@@ -49,6 +50,7 @@ class BaseImputer(Storable, TransformerMixin, BaseEstimator, ABC):  # type: igno
     # What the imputer was fitted to, for people.
     _n_rows: int
     _n_holes: NDArray[np.int64]  # by column of the table
+    _training_rows: TrainingRows  # of those fitted to a table, not by another imputer
 
     _stored: ClassVar[Mapping[str, Kind]] = {
         "n_features_in_": Whole(at_least=1, size="table"),
@@ -61,6 +63,7 @@ class BaseImputer(Storable, TransformerMixin, BaseEstimator, ABC):  # type: igno
         "_scaled": Array("columns", np.bool_),
         "_n_rows": Whole(at_least=1),
         "_n_holes": Array("table", np.int64, at_least=0),
+        "_training_rows": IfThere(Record((TrainingRows,))),
     }
 
     @abstractmethod
@@ -126,6 +129,7 @@ class BaseImputer(Storable, TransformerMixin, BaseEstimator, ABC):  # type: igno
         self._warn_of_empty_columns(without_value)
         self._warn_of_columns_left_alone(table, without_value)
         self._n_rows, self._n_holes = len(table.holes), np.count_nonzero(table.holes, axis=0)
+        self._training_rows = TrainingRows.of(table.values, table.missing)
         self._check_indicator_names()
         self._groups = self._encoding.groups[~self._empty]
         self._scaled = self._encoding.scaled[~self._empty]

@@ -28,7 +28,7 @@ class NotebookBar:
 
     def __init__(self, title: str, unit: str, per_unit: int = 1, *, at_first: str = "starting"):
         self._title, self._unit, self._per_unit, self._at_first = title, unit, per_unit, at_first
-        self._done, self._note = 0, ""
+        self._done, self._note, self._ending = 0, "", ""
 
     def __enter__(self) -> Self:
         self._begun = self._shown = time.perf_counter()
@@ -36,16 +36,21 @@ class NotebookBar:
         self._output: Any = display(self._bar(self._at_first, None), raw=True, display_id=True)
         return self
 
-    def show(self, done: int, total: int | None, note: str = "") -> None:
-        """Move the bar, unless it has just moved."""
+    def show(self, done: int, total: int | None, note: str = "", time_left: str = "") -> None:
+        """Move the bar, unless it has just moved; the last ``note`` stands in the line that is left in the end."""
         self._done, self._note = done, note and f", {note}"
         if time.perf_counter() - self._shown >= _SECONDS_BETWEEN:
             self._shown = time.perf_counter()
             of_total = "" if total is None else f" of {self._units(total)}"
-            self._output.update(self._bar(f"{self._units(done)}{of_total} {self._unit}{self._note}", total), raw=True)
+            words = f"{self._units(done)}{of_total} {self._unit}{self._note}{time_left and f', {time_left}'}"
+            self._output.update(self._bar(words, total), raw=True)
+
+    def ended(self, how: str) -> None:
+        """Begin the line that is left in the end with these words."""
+        self._ending = f"{how} after "
 
     def __exit__(self, error: object, *_: object) -> None:
-        how = "stopped by an error after " if error else ""
+        how = "stopped by an error after " if error else self._ending
         taken = f"{how}{self._units(self._done)} {self._unit} in {duration(time.perf_counter() - self._begun)}"
         self._output.update({"text/plain": f"{self._title}: {taken}{self._note}"}, raw=True)
 

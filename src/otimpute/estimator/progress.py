@@ -9,9 +9,11 @@ from dataclasses import dataclass
 from typing import Any
 
 from .._warn import warn_user
+from .._words import count, duration
 from ..exceptions import FitStoppedWarning
 from .notebook_bar import NotebookBar, in_notebook
 
+_STOPPED = {"interrupted": "stopped by hand", "max_seconds": "stopped by max_seconds", "callback": "stopped by a callback"}
 _AT_FIRST = "starting (compiles once on a new machine, 20–40 s)"
 
 
@@ -51,41 +53,78 @@ def warn_of_stop(reason: str, reached: str, goes_on: str = "") -> None:
         )
 
 
+class Bar(list[Callback]):
+    """What shows progress: a list of one callback, or of none; ``ended`` takes why the fit came to its end."""
+
+    ending = "finished"
+
+    def ended(self, reason: str) -> None:
+        """Have the last line say so if a fit was stopped before its end."""
+        self.ending = _STOPPED.get(reason, self.ending)
+
+
 @contextmanager
-def progress_bar(title: str, verbose: int) -> Iterator[list[Callback]]:
+def progress_bar(title: str, verbose: int) -> Iterator[Bar]:
     """A progress bar as a list of one callback, empty if not ``verbose``.
 
     It is an output of the cell in a notebook, and goes to the error stream elsewhere: as lines of text without rich.
     """
     if not verbose:
-        yield []
+        yield Bar()
         return
+    left = _TimeLeft()
     if in_notebook():
         with NotebookBar(title, "steps", at_first=_AT_FIRST) as output:
-            yield [lambda progress: output.show(progress.step, progress.max_steps, _latest(progress))]
+            shown = Bar([lambda at: output.show(at.step, at.max_steps, _latest(at), left(at))])
+            yield shown
+            output.ended(shown.ending)
         return
     try:
         from rich import console
         from rich import progress as rich
     except ModuleNotFoundError:
-        yield [_plain_lines(title)]
+        lines = Bar([_plain_lines(title, left)])
+        yield lines
+        sys.stderr.write(f"{title}: {lines.ending} {left.summary()}\n")
         return
     with rich.Progress(
         rich.TextColumn("{task.description}"),
         rich.BarColumn(),
         rich.MofNCompleteColumn(),
-        rich.TimeRemainingColumn(),
         rich.TextColumn("{task.fields[note]}"),
         console=console.Console(stderr=True),
     ) as bar:
         task = bar.add_task(title, total=None, note=_AT_FIRST)
 
         def show(progress: FitProgress) -> None:
-            bar.update(task, completed=progress.step, total=progress.max_steps, note=_latest(progress))
+            note = _joined(_latest(progress), left(progress))
+            bar.update(task, completed=progress.step, total=progress.max_steps, note=note)
 
-        yield [show]
-        completed = bar.tasks[task].completed
-        bar.update(task, total=completed, note=f"stopped after {completed:.0f} steps")
+        drawn = Bar([show])
+        yield drawn
+        bar.update(task, total=bar.tasks[task].completed, note=f"{drawn.ending} {left.summary()}")
+
+
+class _TimeLeft:
+    """Tells from what it has been shown how long a fit will take to its last step; many end before that."""
+
+    def __init__(self) -> None:
+        self._first: FitProgress | None = None  # what came before it may have been compiling
+        self._latest: FitProgress | None = None
+
+    def __call__(self, progress: FitProgress) -> str:
+        self._first, self._latest = self._first or progress, progress
+        n_steps, to_go = progress.step - self._first.step, progress.max_steps - progress.step
+        if n_steps < 1 or to_go < 1:
+            return ""
+        return f"at most about {duration((progress.seconds - self._first.seconds) / n_steps * to_go)} left"
+
+    def summary(self) -> str:
+        return "before the first step" if self._latest is None else f"after {count(self._latest.step, 'step')}"
+
+
+def _joined(*words: str) -> str:
+    return ", ".join(each for each in words if each)
 
 
 def _latest(progress: FitProgress) -> str:
@@ -95,15 +134,16 @@ def _latest(progress: FitProgress) -> str:
     return f"{name} {values[-1]:.4g}" if values else ""
 
 
-def _plain_lines(title: str) -> Callback:
+def _plain_lines(title: str, left: _TimeLeft) -> Callback:
     """What to show where rich is not installed: a line per entry of the history."""
     n_shown = 0
 
     def show(progress: FitProgress) -> None:
         nonlocal n_shown
-        n_entries = len(next(iter(progress.history.values())))
+        n_entries, to_go = len(next(iter(progress.history.values()))), left(progress)
         if n_entries > n_shown:
             n_shown = n_entries
-            sys.stderr.write(f"{title}: step {progress.step} of {progress.max_steps}, {_latest(progress)}\n")
+            where = f"step {progress.step} of {progress.max_steps}"
+            sys.stderr.write(f"{title}: {_joined(where, _latest(progress), to_go)}\n")
 
     return show

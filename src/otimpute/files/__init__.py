@@ -15,6 +15,7 @@ from .columns import Column
 from .dialect import Dialect
 from .doubts import Doubt, find_doubts
 from .formats import check_output, format_of
+from .new_table import open_new_table
 from .table_file import TableFile, TableSource, Writer, open_table, open_writer, read_file
 
 __all__ = [
@@ -28,6 +29,7 @@ __all__ = [
     "check_output",
     "find_doubts",
     "format_of",
+    "open_new_table",
     "open_table",
     "open_writer",
     "read_file",

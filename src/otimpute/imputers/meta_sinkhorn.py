@@ -320,6 +320,7 @@ class MetaSinkhornImputer(TransportImputer):
                     [*bar, *check_callbacks(self.callbacks)],
                     checkpoint,
                 )
+                bar.ended(outcome.stop_reason)
         finally:
             threads.close()
         # What was hidden is known after all: the guess and the completer see it when they fill the rest.

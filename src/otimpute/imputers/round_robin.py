@@ -365,6 +365,7 @@ class RoundRobinImputer(TransportImputer):
             batches = self._make_batches(work, prepared.free, threads, n_updates)
             callbacks = [*bar, *check_callbacks(self.callbacks)]
             outcome = run_cycles(trainees, order, models, batches, schedule, score, start_counts, callbacks, checkpoint)
+            bar.ended(outcome.stop_reason)
         if prepared.hidden.any():
             # What was hidden is known after all: the models see it when they predict the rest.
             work[:, :d][prepared.hidden] = prepared.truth

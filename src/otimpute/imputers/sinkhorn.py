@@ -300,6 +300,7 @@ class SinkhornImputer(TransportImputer):
 
             n_compared = schedule.n_steps * self.n_pairs * self.batch_size_**2 if self.imputed_weight == 1 else 0
             outcome = self._on_device(on_cpu, on_gpu, n_compared, checkpoint)
+            bar.ended(outcome.stop_reason)
         work[:, :d][free] = outcome.cells
         work[:, :d][hidden] = truth
         return outcome

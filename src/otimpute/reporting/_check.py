@@ -2,183 +2,214 @@
 
 from __future__ import annotations
 
-import warnings
 from collections import Counter
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.base import clone
 
 from .._random import generator
-from .._words import count
-from ..estimator import BaseImputer, hide_cells
-from ..exceptions import DivergedError
-from ..registry import make_imputer
-from ..table import MomentCode
-from ._seen import Cells, Seen, centre_and_spread, has_labels, labels_of, to_numbers
+from .._words import count, share
+from ..estimator import BaseImputer, HiddenValues, mean_over_missing
+from ..table import MomentCode, Table
+from ._seen import Cells, labels_of, names_of, rows_of, spread_of, unit_of
+from ._trial import (
+    MEAN,
+    Round,
+    Trial,
+    by_copy,
+    by_mean,
+    by_model,
+    by_peers,
+    by_record,
+    by_training_mean,
+    draw_rounds,
+    in_part,
+    run_trial,
+)
 from .data import ColumnCheck, HiddenCheck, MethodScore
 
-_SHARE_HIDDEN = 0.1
 _MOST_ROWS = 2000
 _MOST_COORDINATES = 40_000  # rows × coordinates: what is refitted should take seconds
 _FEWEST_ROWS = 10
-_ENOUGH_HIDDEN = 60  # of a column
-_MOST_ROUNDS = 4
+_MOST_FITS = 4
+_MOST_ROUNDS = 10  # without a fit: every value is hidden once
+_MOSTLY = 0.5  # of the rows were in training, as far as a sample of these can tell
 _MOST_POINTS = 120
 _MOST_PAIRS = 12
-_MOST_ICE_COORDINATES = 150  # of more, a chain of regressions takes minutes
-MEAN, MOST_FREQUENT = "column mean", "most frequent value"  # the simplest guess at numbers, and what it is for categories
-_PEERS = {MEAN: "mean", "KNN": "knn", "ICE": "ice"}
-# Of a copy that is fitted again: what belongs to the original alone.
-_OF_THE_ORIGINAL = {"verbose": 0, "checkpoint": None, "callbacks": None, "warm_start": False}
-_ONE_SPLIT = {"n_splits": 1}  # enough to weigh experts for a check, at half the time
-_FAILURES = (DivergedError, ArithmeticError, np.linalg.LinAlgError)
-_UNITS = ((86_400 * 365.25, "years"), (86_400.0, "days"), (3600.0, "hours"), (60.0, "minutes"), (1.0, "seconds"))
+MOST_FREQUENT = "most frequent value"  # what the mean is for categories
+_CAVEAT = (
+    "Values that are missing because of what they are may be harder to guess than values that were hidden: true errors can be "
+    "larger, and nothing in the table can show by how much. Averages over columns count each column by its number of holes."
+)
 
 
 @dataclass(frozen=True)
-class _Trial:
-    """What became of hidden values."""
+class _Check:
+    """A trial, and how it was made."""
 
-    column: NDArray[np.int64]  # [N]
-    truth: Cells  # [N]
-    guesses: dict[str, Cells]  # [N] by method
-    failures: dict[str, str]  # of methods that could not be tried
+    trial: Trial
+    filled_by: str
+    n_rows: int
+    words: str
+    spread: Cells | None = None  # [d]: what errors are measured in, if not the standard deviations of the table
 
 
-def check_on_hidden(imputer: BaseImputer, seen: Seen, seed: int) -> HiddenCheck | str:
-    """How far off the method and its peers are on hidden values of columns with holes, or why that cannot be said."""
-    rng = generator(seed, "check")
-    most = min(_MOST_ROWS, max(_MOST_COORDINATES // max(seen.values.shape[1], 1), 200))
-    if len(seen.before) > most:
-        seen = seen.take(np.sort(rng.choice(len(seen.before), most, replace=False)))
-    if not seen.holes.any():
+def check_on_hidden(imputer: BaseImputer, table: Table, max_rows: int, seed: int) -> HiddenCheck | str:
+    """How far off the method and its peers are on hidden values of columns with holes, or why that cannot be said.
+
+    An imputer is judged as it is on rows that it was not fitted to. Where it was, it has seen what would be hidden: then a
+    copy is fitted to what is left, or, if its own fit hid values and noted what became of them, these are shown.
+    """
+    if not table.holes.any():
         return "Nothing was missing, so there is nothing to check."
-    if len(seen.before) < _FEWEST_ROWS:
+    if len(table.holes) < _FEWEST_ROWS:
         return "There are too few rows to hide some values and learn from the others."
-    method = type(imputer).__name__
-    trial = _try(imputer, {method: imputer, **{name: make_imputer(peer, {}) for name, peer in _PEERS.items()}}, seen, rng, seed)
+    most = min(max_rows, _MOST_ROWS, max(_MOST_COORDINATES // max(table.values.shape[1], 1), 200))
+    check = _own_trial(imputer, table, most, seed) or _new_trial(imputer, table, most, seed)
+    trial, method = check.trial, type(imputer).__name__
     if method in trial.failures:
-        return f"A copy of the imputer that was fitted with values hidden failed: {trial.failures[method]}."
+        who = "The imputer" if check.filled_by == "model" else "A copy of the imputer that was fitted with values hidden"
+        return f"{who} failed: {trial.failures[method]}."
     if not len(trial.truth):
         return "Columns with holes have too few observed values to hide some."
-    words = [
-        f"{count(len(trial.truth), 'observed value')} of columns with holes were hidden at random, a tenth of a column at a "
-        f"time, in {count(len(seen.before), 'row')}; a copy of the imputer with the same settings was fitted to what was left.",
-        "Values that are missing for a reason may be harder to guess than values hidden at random: true errors can be larger, "
-        "and nothing in the table can show by how much.",
-    ]
-    return HiddenCheck(
-        len(trial.truth), len(seen.before), method, words, _score_methods(seen, trial), _score_columns(seen, trial, method)
+    columns = _score_columns(table, names_of(imputer), check, method)
+    n_missing = table.holes.sum(axis=0)[np.unique(trial.column)]
+    methods = [_score_method(name, columns, n_missing) for name in trial.guesses]
+    methods += [MethodScore(name, None, None, why) for name, why in trial.failures.items()]
+    return HiddenCheck(len(trial.truth), check.n_rows, method, check.filled_by, [check.words, _CAVEAT], methods, columns)
+
+
+def _new_trial(imputer: BaseImputer, table: Table, most: int, seed: int) -> _Check:
+    rng, method = generator(seed, "check"), type(imputer).__name__
+    is_model, places, note = _rows_to_judge_by(imputer, table)
+    if len(places) > most:
+        places = np.sort(rng.choice(places, most, replace=False))
+    rows = rows_of(table, places)
+    if is_model:
+        methods = {method: by_model(imputer, rows), MEAN: by_training_mean(imputer, rows)}
+    else:
+        methods = {method: by_copy(imputer, imputer, rows, seed), MEAN: by_mean(imputer, rows, seed)}
+    rounds = draw_rounds(imputer, rows, _MOST_ROUNDS if is_model else _MOST_FITS, rng)
+    peers = by_peers(imputer, rows, seed)
+    methods |= {name: in_part(guess, rows, np.arange(len(places)), _MOST_FITS) for name, guess in peers.items()}
+    trial = run_trial(imputer, rows, rounds, methods)
+    words = (
+        f"{count(len(trial.truth), 'observed value')} of columns with holes were hidden the way values are missing, a tenth "
+        f"of a column at a time, in {count(len(places), 'row')} {note}"
+    )
+    return _Check(trial, "model" if is_model else "copy", len(places), words)
+
+
+def _rows_to_judge_by(imputer: BaseImputer, table: Table) -> tuple[bool, NDArray[np.int64], str]:
+    """Whether the imputer can be judged as it is, by which rows, and what to say about that."""
+    known, all_rows = getattr(imputer, "_training_rows", None), np.arange(len(table.holes))
+    copied = "a copy of the imputer with the same settings was fitted to what was left."
+    if known is None or known.are_all_of(table.values, table.missing):
+        return False, all_rows, f"of the table; {copied}"
+    seen, share_seen = known.among(table.values, table.missing)
+    new, all_known = np.flatnonzero(~seen), len(known.keys) == known.n_rows
+    if len(new) < _FEWEST_ROWS or (not all_known and share_seen > _MOSTLY):
+        return False, all_rows, f"of the table; {share(share_seen)} of its rows were in training, so {copied}"
+    left_out = (
+        f" Rows that were in training, {share(share_seen)} of the table, are left out of this check." if seen.any() else ""
+    )
+    return (
+        True,
+        new,
+        "that the imputer was not fitted to; it filled them in as it is, learning nothing from them. The column mean is that "
+        f"of the training; KNN and ICE were fitted to what was left of these rows, at most four times.{left_out}",
     )
 
 
-def _try(imputer: BaseImputer, methods: dict[str, BaseImputer], seen: Seen, rng: np.random.Generator, seed: int) -> _Trial:
-    """Hide a tenth of the columns with holes, again and again while these are few values, and have all methods fill them in."""
-    groups = np.repeat(np.arange(len(seen.codes)), [code.width for code in seen.codes])
-    with_holes = seen.holes[:, groups].any(axis=0) & ~imputer._empty
-    n_at_once = _SHARE_HIDDEN * float((~seen.missing[:, with_holes]).sum(axis=0).mean()) if with_holes.any() else 1.0
-    n_rounds = int(np.clip(np.ceil(_ENOUGH_HIDDEN / max(n_at_once, 1.0)), 1, _MOST_ROUNDS))
-    used = np.zeros_like(seen.missing)
-    columns, truths = [np.empty(0, np.int64)], [np.empty(0)]
-    guesses: dict[str, list[Cells]] = {name: [np.empty(0)] for name in methods}
-    failures: dict[str, str] = {}
-    if len(groups) > _MOST_ICE_COORDINATES:
-        failures["ICE"] = f"it would take too long on {count(len(seen.codes), 'column')}"
-    for k in range(n_rounds):
-        share_of_rest = _SHARE_HIDDEN / (1 - k * _SHARE_HIDDEN)  # what was hidden before is not hidden again
-        hidden = hide_cells(seen.missing | used, np.where(with_holes, share_of_rest, 0.0), rng, groups)
-        used |= hidden
-        missing = seen.missing | hidden
-        cells = np.zeros(seen.holes.shape, dtype=bool)
-        cells[:, groups] |= hidden
-        columns.append(np.nonzero(cells)[1])
-        truths.append(seen.before[cells])
-        for name in [name for name in methods if name not in failures] if cells.any() else ():
-            try:
-                guesses[name].append(_guess(methods[name], imputer, seen, missing, seed + k)[cells])
-            except _FAILURES as error:
-                failures[name] = str(error)
-    complete = {name: np.concatenate(parts) for name, parts in guesses.items() if name not in failures}
-    return _Trial(np.concatenate(columns), np.concatenate(truths), complete, failures)
+def _own_trial(imputer: BaseImputer, table: Table, most: int, seed: int) -> _Check | None:
+    """What became of values that the imputer's own fit hid, if it noted that and this is the table it was fitted to."""
+    noted: HiddenValues | None = getattr(imputer, "hidden_values_", None)
+    if noted is None or not len(noted.row) or not imputer._training_rows.are_all_of(table.values, table.missing):
+        return None
+    rows, method = rows_of(table, noted.rows), type(imputer).__name__
+    guesses = by_record(noted, noted.guess, rows)
+    weights = by_record(noted, noted.stands_for, rows)
+    rounds = []
+    for k in range(int(noted.split.max()) + 1):
+        hidden = ~np.isnan(guesses(rows.missing, k))
+        rounds.append(Round(hidden, hidden & table.holes.any(axis=0), weights(rows.missing, k)))
+    part = np.arange(len(noted.rows))
+    if len(part) > most:
+        part = np.sort(generator(seed, "check").choice(part, most, replace=False))
+    peers = by_peers(imputer, rows_of(rows, part), seed, rounded=False)
+    methods = {
+        method: guesses,
+        MEAN: by_mean(imputer, rows, seed, rounded=False),
+        **{name: in_part(guess, rows, part, _MOST_FITS) for name, guess in peers.items()},
+    }
+    trial = run_trial(imputer, rows, rounds, methods)
+    some = "" if len(part) == len(rows.holes) and len(rounds) <= _MOST_FITS else " (KNN and ICE some of them)"
+    words = (
+        f"{count(len(trial.truth), 'observed value')} of columns with holes were hidden in a trial of the fit itself, the way "
+        f"values are missing, in {count(len(noted.rows), 'row')}; the other methods filled in the same ones{some}."
+    )
+    if getattr(imputer, "target", "") == "distribution":
+        words += " Judged are the expected values that draws were made around; single draws are further off."
+    return _Check(trial, "trial", len(noted.rows), words, noted.spread)
 
 
-def _guess(imputer: BaseImputer, original: BaseImputer, seen: Seen, missing: NDArray[np.bool_], seed: int) -> Cells:
-    """One number per cell: the table as a fresh copy of the imputer completes it."""
-    copy = clone(imputer)
-    own = copy.get_params(deep=False)
-    settings: dict[str, Any] = {"random_state": int(generator(seed, "copy").integers(2**31))}
-    if own.get("n_splits", 0) is None:
-        settings |= _ONE_SPLIT
-    if not isinstance(own.get("initial", ""), str):
-        settings["initial"] = "auto"  # a table of one's own has other rows
-    copy.set_params(**{name: value for name, value in (_OF_THE_ORIGINAL | settings).items() if name in own})
-    copy._adopt(original)
-    usable = ~original._empty & ~missing.all(axis=0)  # other rows, or some of them, may lack what training had
-    encoding = original._encoding
-    copy._empty, copy._groups, copy._scaled = ~usable, encoding.groups[usable], encoding.scaled[usable]
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # the original's fit has said what there is to say
-        cells = copy._fit_cells(seen.values[:, usable], missing[:, usable])
-    completed = np.where(missing, np.nan, seen.values).astype(np.float64)
-    block = completed[:, usable]
-    block[missing[:, usable]] = cells
-    completed[:, usable] = block
-    return to_numbers(seen.codes, completed, original.integers)
-
-
-def _score_methods(seen: Seen, trial: _Trial) -> list[MethodScore]:
-    nominal = np.array([has_labels(code) for code in seen.codes])[trial.column]
-    spread = centre_and_spread(seen.before)[1][trial.column]
-    numbers = ~nominal & (spread > 0)
-    scores = [
-        MethodScore(
-            name,
-            float((np.abs(guess - trial.truth)[numbers] / spread[numbers]).mean()) if numbers.any() else None,
-            float((guess != trial.truth)[nominal].mean()) if nominal.any() else None,
-        )
-        for name, guess in trial.guesses.items()
-    ]
-    return scores + [MethodScore(name, None, None, why) for name, why in trial.failures.items()]
-
-
-def _score_columns(seen: Seen, trial: _Trial, method: str) -> list[ColumnCheck]:
-    checks = []
+def _score_columns(table: Table, names: Sequence[str], check: _Check, method: str) -> list[ColumnCheck]:
+    """A score of every column in which values were hidden, in the order of the table."""
+    checks, trial = [], check.trial
     for k in np.unique(trial.column).tolist():
-        code, cells = seen.codes[k], trial.column == k
+        code, cells = table.codes[k], trial.column == k
         truth, guess = trial.truth[cells], trial.guesses[method][cells]
-        nominal = has_labels(code)
-        size, unit = _unit(truth) if isinstance(code, MomentCode) else (1.0, "")
-        off = {
-            name: (each[cells] != truth).astype(np.float64) if nominal else np.abs(each[cells] - truth) / size
-            for name, each in trial.guesses.items()
-        }
-        scores = {name: float(each.mean()) for name, each in off.items()}
+        size, unit = unit_of(truth) if isinstance(code, MomentCode) else (1.0, "")
+        off = {name: _off(truth, each[cells], size, labels=code.has_labels) for name, each in trial.guesses.items()}
+        scores = {name: _average(each, trial.weight[cells]) for name, each in off.items() if not np.isnan(each).all()}
+        spread = None if code.has_labels else (spread_of(table, k) if check.spread is None else float(check.spread[k])) / size
         plain = scores.get(MEAN, 0.0)
         points: list[list[float]] = []
         pairs: list[list[Any]] = []
-        if nominal:
-            names = Counter(zip(labels_of(code, truth), labels_of(code, guess), strict=True))
-            pairs = [[*pair, n] for pair, n in sorted(names.items(), key=lambda item: (-item[1], item[0]))][:_MOST_PAIRS]
+        if code.has_labels:
+            both = Counter(zip(labels_of(code, truth), labels_of(code, guess), strict=True))
+            pairs = [[*pair, n] for pair, n in sorted(both.items(), key=lambda item: (-item[1], item[0]))][:_MOST_PAIRS]
         else:
             some = np.linspace(0, len(truth) - 1, min(len(truth), _MOST_POINTS)).astype(np.int64)
             points = (np.column_stack([truth, guess])[some] / size).tolist()
-        measure = "wrong" if nominal else "error"
-        against = scores[method] / plain if plain else None
-        lead = _lead(off[MEAN] - off[method]) if MEAN in off else None
-        checks.append(ColumnCheck(seen.names[k], len(truth), measure, unit, method, scores, against, lead, points, pairs))
+        checks.append(
+            ColumnCheck(
+                names[k], len(truth), "wrong" if code.has_labels else "error", unit, spread, method, scores,
+                scores[method] / plain if plain else None, _lead(off[MEAN] - off[method]) if MEAN in off else None,
+                points, pairs,
+            )
+        )  # fmt: skip
     return checks
+
+
+def _score_method(method: str, columns: Sequence[ColumnCheck], n_missing: NDArray[np.int64]) -> MethodScore:
+    """Means over columns, each of which counts by its number of holes; those that do not vary have no standard deviation."""
+
+    def average(measure: str) -> float | None:
+        parts = [
+            (n, each.scores[method] / (each.spread or 1.0))
+            for n, each in zip(n_missing.tolist(), columns, strict=True)
+            if each.measure == measure and method in each.scores and each.spread != 0
+        ]
+        return mean_over_missing([score for _, score in parts], np.array([n for n, _ in parts])) if parts else None
+
+    return MethodScore(method, average("error"), average("wrong"))
+
+
+def _average(off: Cells, weight: Cells) -> float:
+    known = ~np.isnan(off)
+    return float(np.average(off[known], weights=weight[known]))
+
+
+def _off(truth: Cells, guess: Cells, size: float, *, labels: bool) -> Cells:
+    """How far off each guess is, or whether it is wrong; NaN where there is none."""
+    return np.where(np.isnan(guess), np.nan, guess != truth) if labels else np.abs(guess - truth) / size
 
 
 def _lead(gains: Cells) -> float | None:
     """A mean in standard errors; None where these are 0 or unknown."""
     spread = float(gains.std(ddof=1)) if len(gains) > 1 else 0.0
     return float(gains.mean() / (spread / np.sqrt(len(gains)))) if 0 < spread < np.inf else None
-
-
-def _unit(seconds: Cells) -> tuple[float, str]:
-    """What to count a column's times in."""
-    span = float(np.ptp(seconds))
-    return next((unit for unit in _UNITS if span >= 2 * unit[0]), _UNITS[-1])

@@ -11,13 +11,15 @@ from numpy.typing import NDArray
 from .._words import count, number, number_beside, share
 from ..estimator import BaseImputer
 from ..table import CategoryCode, ColumnCode, MomentCode, NumberCode
-from ._check import MEAN, MOST_FREQUENT
+from ._check import MOST_FREQUENT
 from ._scale import nice_labels, nice_places
-from ._seen import Cells, Seen, centre_and_spread, has_labels, labels_of
+from ._seen import Cells, Seen, centre_and_spread, labels_of
+from ._trial import MEAN
 from .data import ColumnCheck, ColumnReport, Shape, Statistic, Violation
 
 _N_BINS = 32
-_FARTHEST = 0.005  # of the values on either side that bins leave out
+_FARTHEST = 0.005  # of the values on either side that bins may leave out
+_FAR = 0.5  # if these are farther out than so much of what the others span
 _FEW = 25
 _MOST_BARS = 14
 _NO_BETTER = 0.97  # of the mean's error
@@ -105,7 +107,7 @@ def _judge(
         return "good", f"{missing}; filled with the only category there is."
     if isinstance(check, str) or check.n_hidden < _FEWEST_HIDDEN:
         return "unknown", f"{missing}; {check if isinstance(check, str) else _TOO_FEW}."
-    simplest = f"the {MOST_FREQUENT if has_labels(code) else MEAN}"
+    simplest = f"the {MOST_FREQUENT if code.has_labels else MEAN}"
     own, plain = check.scores[check.method], check.scores[MEAN]
     if own == plain == 0:
         return "good", f"{missing}; hidden values were found exactly, as they are by {simplest}."
@@ -162,6 +164,9 @@ def _bins(code: ColumnCode, observed: Cells, imputed: Cells) -> Shape:
     each = [values for values in (observed, imputed) if len(values)]
     low = min(float(np.quantile(values, _FARTHEST, method="lower")) for values in each)
     high = max(float(np.quantile(values, 1 - _FARTHEST, method="higher")) for values in each)
+    halves = np.concatenate(each) / 2  # a difference of huge numbers may be infinite
+    near = halves[(halves >= low / 2 - (edge := _FAR * (high / 2 - low / 2))) & (halves <= high / 2 + edge)]
+    low, high = 2 * float(near.min()), 2 * float(near.max())
     if not high > low:
         low, high = low - 0.5, high + 0.5
 
@@ -183,7 +188,7 @@ def _bins(code: ColumnCode, observed: Cells, imputed: Cells) -> Shape:
 
 
 def _statistics(code: ColumnCode, observed: Cells, imputed: Cells) -> list[Statistic]:
-    if not code.width or has_labels(code) or len(observed) == 0 or len(imputed) == 0:
+    if not code.width or code.has_labels or len(observed) == 0 or len(imputed) == 0:
         return []
     if isinstance(code, (MomentCode, CategoryCode)):
         lines: dict[str, Callable[[Cells], Any]] = {"lowest": np.min, "median": _middle, "highest": np.max}

@@ -15,6 +15,7 @@ from ..estimator import BaseImputer
 from ..table import CategoryCode, ColumnCode, MomentCode, NumberCode, Table, as_frame, category_of, has_zone, seconds_of
 
 Cells = NDArray[np.float64]
+_UNITS = ((86_400 * 365.25, "years"), (86_400.0, "days"), (3600.0, "hours"), (60.0, "minutes"), (1.0, "seconds"))
 
 
 @dataclass(frozen=True)
@@ -52,11 +53,6 @@ class Seen:
 def is_nominal(code: ColumnCode) -> bool:
     """Whether a column holds categories without order."""
     return isinstance(code, CategoryCode) and not code.ordered
-
-
-def has_labels(code: ColumnCode) -> bool:
-    """Whether a guess at a value is right or wrong, rather than near or far."""
-    return is_nominal(code) or code.kind == "boolean"
 
 
 def labels_of(code: ColumnCode, values: Cells) -> list[str]:
@@ -100,7 +96,7 @@ def names_of(imputer: BaseImputer) -> list[str]:
 
 def see(imputer: BaseImputer, table: Table, completed: Any, rows: NDArray[np.int64]) -> Seen:
     """Some rows before and after; where nothing is ``completed`` the imputer fills them, each alone."""
-    part = _rows_of(table, rows)
+    part = rows_of(table, rows)
     if completed is None:
         cells = imputer._with_empty_columns(part, imputer._impute_cells(*imputer._present(part)))
         after = part.complete(cells, np.ones_like(imputer._kept), imputer.integers, np.arange(0))
@@ -111,7 +107,7 @@ def see(imputer: BaseImputer, table: Table, completed: Any, rows: NDArray[np.int
         read = encoding.read_frame(after, marker) if part.is_frame else encoding.read_array(after, marker)
     except ValueError as error:  # X itself was read before
         raise ValueError(f"X_imputed cannot be what was made of X: {error}") from error
-    was, now = _seen_numbers(part), _seen_numbers(read)
+    was, now = numbers_in(part), numbers_in(read)
     return Seen(
         names_of(imputer), _kinds(part), part.codes, was, now, part.holes, read.holes, _changed(part, read, was, now),
         part.values, part.missing, np.where(read.missing, np.nan, read.values),
@@ -136,7 +132,8 @@ def _changed(before: Table, after: Table, was: Cells, now: Cells) -> NDArray[np.
     return changed
 
 
-def _rows_of(table: Table, rows: NDArray[np.int64]) -> Table:
+def rows_of(table: Table, rows: NDArray[np.int64]) -> Table:
+    """Some rows of a table."""
     source = table.source[rows.tolist()] if table.is_frame else table.source[rows]
     return replace(table, source=source, values=table.values[rows], missing=table.missing[rows], holes=table.holes[rows])
 
@@ -181,7 +178,22 @@ def to_numbers(codes: Sequence[ColumnCode], coordinates: Cells, integers: str | 
     return numbers
 
 
-def _seen_numbers(table: Table) -> Cells:
+def numbers_in(table: Table) -> Cells:
+    """One number per cell, NaN where nothing was observed."""
     numbers = to_numbers(table.codes, np.where(table.missing, np.nan, table.values))
     numbers[table.holes] = np.nan
     return numbers
+
+
+def spread_of(table: Table, k: int) -> float:
+    """Standard deviation of what was observed in a column."""
+    code, begin = table.codes[k], sum(code.width for code in table.codes[:k])
+    part = slice(begin, begin + code.width)
+    numbers = to_numbers([code], np.where(table.missing[:, part], np.nan, table.values[:, part]))
+    return float(centre_and_spread(numbers)[1][0])
+
+
+def unit_of(seconds: Cells) -> tuple[float, str]:
+    """What to count a column's times in."""
+    span = float(np.ptp(seconds))
+    return next((unit for unit in _UNITS if span >= 2 * unit[0]), _UNITS[-1])

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from .._words import count, listed, share
-from ._check import MEAN, MOST_FREQUENT
+from ._check import MOST_FREQUENT
 from ._missingness import speaks_against_chance
+from ._trial import MEAN
 from .data import ColumnReport, HiddenCheck, Light, Missingness, TableFacts, Training
 
 _CLEARLY_BETTER = 0.97

@@ -6,6 +6,7 @@ import hashlib
 import platform
 from collections import Counter
 from collections.abc import Sequence
+from dataclasses import replace
 from datetime import UTC, datetime
 from importlib.metadata import PackageNotFoundError, version
 from numbers import Integral
@@ -24,6 +25,7 @@ from ..estimator import BaseImputer
 from ..table import CategoryCode, Table
 from ._check import check_on_hidden
 from ._columns import count_violations, describe_columns
+from ._error_bars import bars_at, describe_bars
 from ._joint import describe_joint
 from ._missingness import describe_missingness
 from ._seen import completed_like, names_of, read_table, see
@@ -76,11 +78,18 @@ def collect(
         X_imputed is None,
     )  # fmt: skip
     missingness = describe_missingness(names, table.codes, table.holes, seen)
-    checked = check_on_hidden(imputer, seen, seed) if check else "It was not asked for."
+    checked = check_on_hidden(imputer, table, max_rows, seed) if check else "It was not asked for."
     done = checked if isinstance(checked, HiddenCheck) else None
     draws = getattr(imputer, "target", "") == "distribution"
     checks = {each.name: each for each in done.columns} if done else None
-    columns = describe_columns(seen, n_missing, n_rows, violations, checks, draws=draws)
+    fitted = completed is not None and imputer._training_rows.are_all_of(table.values, table.missing)
+    bars = bars_at(imputer, table, rows, fitted=fitted)
+    told = None if bars is None else describe_bars(imputer, table, completed, rows, bars)
+    typical = {each.name: each.words for each in told.columns} if told else {}
+    columns = [
+        replace(column, error_bar=typical.get(column.name, ""))
+        for column in describe_columns(seen, n_missing, n_rows, violations, checks, draws=draws)
+    ]
     training = describe_training(imputer, [column.name for column in columns if column.n_missing])
     no_check = "" if done else str(checked)
     return ReportData(
@@ -90,6 +99,7 @@ def collect(
         missingness=missingness,
         training=training,
         columns=columns,
+        error_bars=told,
         joint=describe_joint(seen, generator(seed, "points")),
         check=done,
         no_check=no_check,

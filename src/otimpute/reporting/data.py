@@ -194,6 +194,36 @@ class ColumnReport:
     shape: Shape | None
     statistics: list[Statistic]
     violations: list[Violation]
+    error_bar: str = ""  # a typical one, in words
+
+
+@dataclass(frozen=True)
+class ColumnBar:
+    """How far off an imputed value of a column typically may be."""
+
+    name: str
+    typical: float  # median, in the column's units (dates: seconds); of categories and booleans the chance to be wrong
+    words: str
+
+
+@dataclass(frozen=True)
+class UnsureCell:
+    """An imputed value that may be far off."""
+
+    row: int  # from 1
+    column: str
+    value: str
+    bar: str
+    size: float  # of the bar, in standard deviations of the column, or the chance to be wrong
+
+
+@dataclass(frozen=True)
+class ErrorBars:
+    """What an imputer says about how sure it is."""
+
+    columns: list[ColumnBar]
+    numbers: list[UnsureCell]  # the least sure first
+    categories: list[UnsureCell]
 
 
 @dataclass(frozen=True)
@@ -229,8 +259,9 @@ class MethodScore:
     """How far off a method was on hidden values of all columns."""
 
     method: str
-    error: float | None  # numbers and dates: mean absolute error in standard deviations
-    wrong: float | None  # categories: share of wrong ones
+    # Means over columns, each counted by its holes in the table.
+    error: float | None  # numbers and dates: mean absolute error in standard deviations of the column
+    wrong: float | None  # categories and booleans: share of wrong ones
     failure: str = ""
 
 
@@ -242,6 +273,7 @@ class ColumnCheck:
     n_hidden: int
     measure: str  # "error" (mean absolute, in `unit`) or "wrong" (share)
     unit: str  # what errors are in: "" for the column's own unit
+    spread: float | None  # standard deviation of the observed values, in `unit`; None where a guess is right or wrong
     method: str  # this imputer's
     scores: dict[str, float]  # by method
     against_mean: float | None  # this imputer's score over that of the mean
@@ -257,6 +289,7 @@ class HiddenCheck:
     n_hidden: int
     n_rows: int
     method: str
+    filled_by: str  # "model" (as it is), "copy" (fitted to what was not hidden) or "trial" (of the imputer's own fit)
     words: list[str]
     methods: list[MethodScore]
     columns: list[ColumnCheck]
@@ -285,6 +318,7 @@ class ReportData:
     missingness: Missingness
     training: Training
     columns: list[ColumnReport]
+    error_bars: ErrorBars | None  # of imputers that have them
     joint: Joint
     check: HiddenCheck | None
     no_check: str  # why there is none

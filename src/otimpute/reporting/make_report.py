@@ -76,8 +76,9 @@ def report(
         What ``fit_transform`` or ``transform`` made of ``X``; without it, holes are filled by ``imputer.transform`` for the
         report, which treats every row alone.
     check : bool, default=True
-        Hide some of the observed values and fit a copy of the imputer, which takes about as long as the first fit did, on at
-        most 2000 rows.
+        Hide some of the observed values, of at most 2000 rows, and fill them in. Rows that the imputer was not fitted to are
+        filled as ``transform`` fills them; for the table of the fit a copy is fitted to what is left, which takes about as
+        long as the first fit did.
     max_rows : int, default=10000
         Pictures and comparisons of a longer table are made from a sample of so many rows; the page says so.
     random_state : int, default=0

@@ -52,7 +52,8 @@ class NumberCode:
     """Numbers, whole numbers, booleans; imputed ones obey bounds.
 
     All codes have a ``kind`` (for people), a ``width`` (how many coordinates), ``is_scaled`` (whether these come in units of
-    their own and must not be standardised) and a ``family`` (of columns they can read).
+    their own and must not be standardised), a ``family`` (of columns they can read) and ``has_labels`` (whether a guess is
+    right or wrong, rather than near or far).
     """
 
     kind: str  # "number", "integer", "boolean" or "empty"
@@ -66,6 +67,10 @@ class NumberCode:
     def __post_init__(self) -> None:
         if self.kind not in ("number", "integer", "boolean", "empty") or not self.low <= self.high:
             raise ValueError(f"{self.kind!r} from {self.low} to {self.high} are no numbers")
+
+    @property
+    def has_labels(self) -> bool:  # noqa: D102
+        return self.kind == "boolean"
 
     @property
     def is_free(self) -> bool:
@@ -137,6 +142,10 @@ class CategoryCode:
     def is_scaled(self) -> bool:  # noqa: D102
         return not self.ordered
 
+    @property
+    def has_labels(self) -> bool:  # noqa: D102
+        return not self.ordered
+
     def corners(self) -> NDArray[np.float64]:
         """The coordinates of each category ``[k, width]``."""
         if self.ordered:
@@ -188,6 +197,7 @@ class MomentCode:
     kind: ClassVar[str] = "date/time"
     width: ClassVar[int] = 1
     is_scaled: ClassVar[bool] = False
+    has_labels: ClassVar[bool] = False
     family: ClassVar[str] = "moment"
 
     def __post_init__(self) -> None:
@@ -252,6 +262,7 @@ class IdleCode:
     kind: str  # "text", "empty" or "other"
     width: ClassVar[int] = 0
     is_scaled: ClassVar[bool] = False
+    has_labels: ClassVar[bool] = False
     family: ClassVar[str] = "any"
 
     def read(self, column: nw.Series[Any], marker: Any) -> Read:  # noqa: ARG002, D102

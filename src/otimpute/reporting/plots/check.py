@@ -6,7 +6,7 @@ from xml.etree.ElementTree import Element
 
 from ..._markup import short
 from ..._words import count, number, share
-from .._check import MEAN
+from .._trial import MEAN
 from ..data import ColumnCheck, HiddenCheck
 from .axes import WIDTH, Bar, Scale, axes, bars, box, dot, figure, label, line, names_beside, path, plain, room_for, stripes
 

@@ -1,0 +1,190 @@
+"""Hide observed values, and have an imputer and its peers fill them in."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import clone
+
+from .._random import generator
+from .._words import count
+from ..estimator import BaseImputer, HiddenValues, Missingness, column_means, hide_like_missing
+from ..exceptions import DivergedError
+from ..registry import make_imputer
+from ..table import Table
+from ._seen import Cells, numbers_in, to_numbers
+
+Holes = NDArray[np.bool_]
+Guess = Callable[[Holes, int], Cells]  # which coordinates are missing, and in which round -> one number per cell
+
+MEAN = "column mean"  # the simplest guess at numbers
+_PEERS = {"KNN": "knn", "ICE": "ice"}
+_SHARE_HIDDEN = 0.1
+_ENOUGH_HIDDEN = 60  # of a column
+_MOST_ICE_COORDINATES = 150  # of more, a chain of regressions takes minutes
+# Of a copy that is fitted again: what belongs to the original alone.
+_OF_THE_ORIGINAL = {"verbose": 0, "checkpoint": None, "callbacks": None, "warm_start": False}
+_ONE_SPLIT = {"n_splits": 1}  # enough to weigh experts for a check, at half the time
+_FAILURES = (DivergedError, ArithmeticError, np.linalg.LinAlgError)
+
+
+@dataclass(frozen=True)
+class Trial:
+    """What became of hidden values."""
+
+    column: NDArray[np.int64]  # [N]
+    truth: Cells  # [N]
+    weight: Cells  # [N]: how much a value counts in its column
+    guesses: dict[str, Cells]  # [N] by method; NaN where a method was not asked
+    failures: dict[str, str]  # of methods that could not be tried
+
+
+@dataclass(frozen=True)
+class Round:
+    """Cells that are hidden together."""
+
+    hidden: Holes  # [n, d]
+    scored: Holes  # [n, d]: those of them that are looked at
+    weight: Cells  # [n, d]: how much each counts in its column
+
+
+def draw_rounds(imputer: BaseImputer, rows: Table, most_rounds: int, rng: np.random.Generator) -> list[Round]:
+    """Hide a tenth of columns with holes, the way their values are missing; again and again while these are few values."""
+    usable = ~imputer._empty
+    groups = imputer._encoding.groups[usable]
+    columns = np.unique(groups)
+    with_holes = rows.holes[:, columns].any(axis=0)
+    if not with_holes.any():
+        return []
+    how = Missingness.of(rows.values[:, usable], rows.missing[:, usable], groups, rng)
+    n_at_once = _SHARE_HIDDEN * float((~how.missing[:, with_holes]).sum(axis=0).mean())
+    n_rounds = int(np.clip(np.ceil(_ENOUGH_HIDDEN / max(n_at_once, 1.0)), 1, most_rounds))
+    rounds, used = [], np.zeros(rows.holes.shape, dtype=bool)
+    for _ in range(n_rounds):
+        hidden, weight = np.zeros(rows.holes.shape, dtype=bool), np.zeros(rows.holes.shape)
+        hidden[:, columns], weight[:, columns] = hide_like_missing(how, np.where(with_holes, _SHARE_HIDDEN, 0.0), rng)
+        rounds.append(Round(hidden, hidden & rows.holes.any(axis=0) & ~used, weight))
+        used |= hidden
+    return rounds
+
+
+def run_trial(imputer: BaseImputer, rows: Table, rounds: Sequence[Round], methods: Mapping[str, Guess]) -> Trial:
+    """Have all methods fill in what is hidden in each round."""
+    truth, groups = numbers_in(rows), imputer._encoding.groups
+    guesses: dict[str, list[Cells]] = {name: [np.empty(0)] for name in methods}
+    failures: dict[str, str] = {}
+    if len(groups) > _MOST_ICE_COORDINATES and "ICE" in methods:
+        failures["ICE"] = f"it would take too long on {count(len(rows.codes), 'column')}"
+    for k, each in enumerate(rounds):
+        missing = rows.missing | each.hidden[:, groups]
+        for name in [name for name in methods if name not in failures] if each.scored.any() else ():
+            try:
+                with warnings.catch_warnings():
+                    warnings.simplefilter("ignore")  # the original's fit has said what there is to say
+                    guesses[name].append(methods[name](missing, k)[each.scored])
+            except _FAILURES as error:
+                failures[name] = str(error)
+    column = np.concatenate([np.empty(0, np.int64), *(np.nonzero(each.scored)[1] for each in rounds)])
+    true = np.concatenate([np.empty(0), *(truth[each.scored] for each in rounds)])
+    weight = np.concatenate([np.empty(0), *(each.weight[each.scored] for each in rounds)])
+    complete = {name: np.concatenate(parts) for name, parts in guesses.items() if name not in failures}
+    return Trial(column, true, weight, complete, failures)
+
+
+def by_peers(original: BaseImputer, rows: Table, seed: int, *, rounded: bool = True) -> dict[str, Guess]:
+    """Simple methods, fitted to what is left of the rows."""
+    return {name: by_copy(make_imputer(peer, {}), original, rows, seed, rounded=rounded) for name, peer in _PEERS.items()}
+
+
+def by_mean(original: BaseImputer, rows: Table, seed: int, *, rounded: bool = True) -> Guess:
+    """The mean, or the most frequent category, of what is left of the rows."""
+    return by_copy(make_imputer("mean", {}), original, rows, seed, rounded=rounded)
+
+
+def by_training_mean(original: BaseImputer, rows: Table) -> Guess:
+    """The mean of the rows that the imputer was fitted to."""
+
+    def guess(missing: Holes, _: int) -> Cells:
+        trained = original._training_rows.centre
+        centre = np.where(np.isnan(trained), column_means(rows.values, missing), trained)
+        return to_numbers(rows.codes, np.where(missing, centre, rows.values), original.integers)
+
+    return guess
+
+
+def by_record(noted: HiddenValues, numbers: Cells, rows: Table) -> Guess:
+    """What an imputer noted of each value that its own fit hid; ``rows`` are those of that trial, rounds its splits."""
+
+    def guess(_: Holes, k: int) -> Cells:
+        cells, table = noted.split == k, np.full(rows.holes.shape, np.nan)
+        table[np.searchsorted(noted.rows, noted.row[cells]), noted.column[cells]] = numbers[cells]
+        return table
+
+    return guess
+
+
+def in_part(guess: Guess, rows: Table, part: NDArray[np.int64], n_rounds: int) -> Guess:
+    """A method that takes long, and is asked about some of the rows in the first rounds; elsewhere its guess is NaN."""
+
+    def some(missing: Holes, k: int) -> Cells:
+        numbers = np.full(rows.holes.shape, np.nan)
+        if k < n_rounds:
+            numbers[part] = guess(missing[part], k)
+        return numbers
+
+    return some
+
+
+def by_model(imputer: BaseImputer, rows: Table) -> Guess:
+    """The imputer itself, to which these are new rows."""
+
+    def guess(missing: Holes, _: int) -> Cells:
+        usable = ~imputer._empty
+        cells = imputer._impute_cells(_without(rows, missing)[:, usable], missing[:, usable])
+        return _filled(imputer, rows, missing, usable, cells)
+
+    return guess
+
+
+def by_copy(imputer: BaseImputer, original: BaseImputer, rows: Table, seed: int, *, rounded: bool = True) -> Guess:
+    """A fresh copy of an imputer, fitted to what is left of the rows, which it sees as the original does.
+
+    Whole numbers are guessed as they would be written, unless they are compared with guesses that are not ``rounded``.
+    """
+
+    def guess(missing: Holes, k: int) -> Cells:
+        copy = clone(imputer)
+        own = copy.get_params(deep=False)
+        settings: dict[str, Any] = {"random_state": int(generator(seed + k, "copy").integers(2**31))}
+        if own.get("n_splits", 0) is None:
+            settings |= _ONE_SPLIT
+        if not isinstance(own.get("initial", ""), str):
+            settings["initial"] = "auto"  # a table of one's own has other rows
+        copy.set_params(**{name: value for name, value in (_OF_THE_ORIGINAL | settings).items() if name in own})
+        copy._adopt(original)
+        usable = ~original._empty & ~missing.all(axis=0)  # other rows, or some of them, may lack what training had
+        encoding = original._encoding
+        copy._empty, copy._groups, copy._scaled = ~usable, encoding.groups[usable], encoding.scaled[usable]
+        cells = copy._fit_cells(_without(rows, missing)[:, usable], missing[:, usable])
+        return _filled(original, rows, missing, usable, cells, rounded=rounded)
+
+    return guess
+
+
+def _without(rows: Table, missing: Holes) -> NDArray[np.floating]:
+    """Coordinates in which nobody can find what is hidden."""
+    return np.where(missing, rows.values.dtype.type(np.nan), rows.values)
+
+
+def _filled(imputer: BaseImputer, rows: Table, missing: Holes, usable: Holes, cells: Cells, *, rounded: bool = True) -> Cells:
+    """One number per cell, of coordinates whose ``usable`` columns were filled with ``cells``, row by row."""
+    completed = _without(rows, missing).astype(np.float64)
+    block = completed[:, usable]
+    block[missing[:, usable]] = cells
+    completed[:, usable] = block
+    return to_numbers(rows.codes, completed, imputer.integers if rounded else "float")
