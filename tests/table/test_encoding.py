@@ -18,7 +18,8 @@ from hypothesis import strategies as st
 from otimpute.baselines import GaussianEMImputer, MeanImputer
 from otimpute.exceptions import OtimputeWarning
 from otimpute.table import Encoding, describe_columns
-from otimpute.table.codes import DISAGREEMENT, CategoryCode, fit_into, nearest_rows, simplex
+from otimpute.table.categories import DISAGREEMENT, CategoryCode, nearest_rows, simplex
+from otimpute.table.codes import fit_into
 
 DAY = dt.date(2024, 1, 1)
 NOON = dt.datetime(2024, 1, 1, 12)
@@ -166,8 +167,9 @@ def test_texts_are_categories_while_they_repeat() -> None:
     assert kind(["a", "b", "c"]) == "category"
     assert kind([f"person {k}" for k in range(30)]) == "text"
     assert kind([f"person {k}" for k in range(30)], max_categories=None) == "category"
-    assert kind([f"city {k % 60}" for k in range(600)]) == "text"
-    assert kind([f"city {k % 60}" for k in range(600)], max_categories=60) == "category"
+    assert kind([f"city {k % 60}" for k in range(600)]) == "category"
+    assert kind([f"customer {k % 600}" for k in range(6000)]) == "text"
+    assert kind([f"customer {k % 600}" for k in range(6000)], max_categories=None) == "category"
     declared = pl.DataFrame({"x": pl.Series([f"p{k}" for k in range(30)], dtype=pl.Enum([f"p{k}" for k in range(30)]))})
     assert describe_columns(declared)[0].kind == "category"
 
@@ -194,9 +196,9 @@ def test_bounds_hold_in_any_precision(values: list[float], low: float, width: fl
     wish = {0: {"bounds": (low, high)}}
     if not any(low <= float(number) <= high for number in neighbours):
         with pytest.raises(ValueError, match="no possible value"):
-            Encoding.of_array(1, wish, np.dtype(kind))
+            Encoding.of_array(np.ones((1, 1), kind), wish)
         return
-    code = Encoding.of_array(1, wish, np.dtype(kind)).codes[0]
+    code = Encoding.of_array(np.ones((1, 1), kind), wish).codes[0]
     cells = fit_into(code.obey(np.array(values)), np.dtype(kind), low, high).astype(np.float64)
     assert ((cells >= low) & (cells <= high)).all()
 

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..table import Encoding, category_of, seconds_of
+from ..table import Encoding, category_of, observed_category_of, seconds_of
 from ._experts import MEAN
 from ._trial import Cells, Columns, Trial
 
@@ -36,7 +36,7 @@ def score_columns(
                 width = int((columns.group == g).sum())
                 truth, guessed = (each[mine].reshape(-1, width) for each in (trial.truth, guess))
                 centre = columns.scaler.centre[columns.group == g]
-                wrong = category_of(code, truth + centre) != category_of(code, guessed + centre)
+                wrong = observed_category_of(code, truth + centre) != category_of(code, guessed + centre)
                 scores[names[place]][expert] = {"wrong": float(wrong.mean())}
             else:
                 error = (guess - trial.truth)[mine]

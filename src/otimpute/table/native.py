@@ -202,3 +202,17 @@ def replace(column: nw.Series[Any], native: Any, rows: NDArray[np.int64], values
     chosen[rows] = True
     replaced = pa.compute.replace_with_mask(native, pa.array(chosen), values).cast(kind)
     return nw.from_native(replaced if isinstance(replaced, pa.ChunkedArray) else pa.chunked_array([replaced]), series_only=True)
+
+
+def numpy_type(column: nw.Series[Any]) -> np.dtype[Any]:
+    """NumPy's name for the type of a column of numbers."""
+    return np.dtype("bool" if column.dtype == nw.Boolean else str(column.dtype).lower())
+
+
+def series_like(source: Any, name: str, values: Any, dtype: Any) -> nw.Series[Any]:
+    """A new column for the frame that ``source``, a frame or a column of it, belongs to."""
+    series = nw.new_series(name, values, dtype=dtype, backend=source.implementation)
+    native = nw.to_native(source)
+    if source.implementation.is_pandas_like() and hasattr(native, "index") and len(series) == len(source):
+        series = nw.maybe_set_index(series, index=native.index)  # keep the rows aligned, whatever the index
+    return series

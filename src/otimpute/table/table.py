@@ -9,7 +9,11 @@ import narwhals as nw
 import numpy as np
 from numpy.typing import NDArray
 
-from .codes import CategoryCode, ColumnCode, NumberCode, fit_into, nearest_rows, series_like, write_column
+from .categories import CategoryCode
+from .codes import ColumnCode, NumberCode, fit_into, keep_to, observed_category_of, write_column
+from .native import series_like
+
+_CHUNK = 65_536  # rows of an array that are filled at a time
 
 
 @dataclass(frozen=True)
@@ -39,7 +43,7 @@ class Table:
         for k, code in enumerate(self.codes):
             coordinates = self.values[:, place : place + code.width]
             if isinstance(code, CategoryCode):
-                numbers[:, k] = nearest_rows(coordinates, code.corners())
+                numbers[:, k] = observed_category_of(code, coordinates)
             elif code.width:
                 numbers[:, k] = coordinates[:, 0]
             place += code.width
@@ -59,22 +63,31 @@ class Table:
     def _complete_array(
         self, filled: NDArray[np.float64], keep: NDArray[np.bool_], integers: str, indicators: NDArray[np.int64]
     ) -> NDArray[Any]:
-        whole = self.source.dtype.kind != "f"
-        kind = np.dtype(np.float64) if whole and self.missing.any() and integers == "float" else self.source.dtype
+        has_fractions = self.source.dtype.kind == "f"
+        kind = np.dtype(np.float64) if not has_fractions and self.missing.any() and integers == "float" else self.source.dtype
         # order="K" keeps Fortran tables as they came; a fresh array is writeable even when the source was not.
         completed = self.source.astype(kind, order="K", copy=True)
         if filled.size:
-            completed[self.missing] = fit_into(filled, kind)
-        for k, code in enumerate(self.codes):
-            if isinstance(code, NumberCode) and not code.is_free:
-                rows = self.missing[:, k]
-                exact = filled[np.nonzero(self.missing)[1] == k]
-                completed[rows, k] = fit_into(code.obey(exact), kind, code.low, code.high)
+            self._write_numbers(completed, filled)
         if not keep.all():
             completed = completed[:, keep]
         if len(indicators):
-            completed = np.hstack([completed, self.missing[:, indicators].astype(kind)])
+            completed = np.hstack([completed, self.holes[:, indicators].astype(kind)])
         return completed  # type: ignore[no-any-return]
+
+    def _write_numbers(self, completed: NDArray[Any], filled: NDArray[np.float64]) -> None:
+        """Fill the holes of an array, all columns at once; those without a value in training keep them."""
+        is_filled = np.array([isinstance(code, NumberCode) for code in self.codes])
+        codes = [code if isinstance(code, NumberCode) else NumberCode("number") for code in self.codes]
+        low, high, whole = (np.array([getattr(code, name) for code in codes]) for name in ("low", "high", "whole"))
+        place = 0
+        for begin in range(0, len(completed), _CHUNK):
+            row, column = np.nonzero(self.missing[begin : begin + _CHUNK])
+            cells, place = filled[place : place + len(column)], place + len(column)
+            bounds = low[column], high[column]
+            fitting = fit_into(keep_to(cells, *bounds, whole[column]), completed.dtype, *bounds)
+            to_fill = is_filled[column]
+            completed[begin + row[to_fill], column[to_fill]] = fitting[to_fill]
 
     def _complete_frame(
         self, filled: NDArray[np.float64], keep: NDArray[np.bool_], integers: str, indicators: NDArray[np.int64]
