@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime as dt
+import warnings
 from decimal import Decimal
 from typing import Any
 
@@ -16,7 +17,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from otimpute.baselines import GaussianEMImputer, MeanImputer
-from otimpute.exceptions import OtimputeWarning
+from otimpute.exceptions import EmptyColumnWarning, OtimputeWarning
 from otimpute.table import Encoding, describe_columns
 from otimpute.table.categories import DISAGREEMENT, CategoryCode, nearest_rows, simplex
 from otimpute.table.codes import fit_into
@@ -460,3 +461,36 @@ def test_texts_with_new_holes_are_pointed_out() -> None:
     imputer = MeanImputer().fit(frame)
     with pytest.warns(OtimputeWarning, match="columns note are left alone"):
         imputer.transform(frame.with_columns(note=pl.lit(None, dtype=pl.String)))
+
+
+@pytest.mark.parametrize(
+    ("cells", "settings", "expected"),
+    [
+        (np.array([1.0, np.nan, 3.0, 2.0]), {}, 2.0),
+        (np.array([1.5, np.nan, 0.0, 0.0]), {"fill_value": 0.0}, 0.5),
+        (np.array([1.5, np.nan, 0.0, 0.0], dtype=np.float32), {"fill_value": 0.0}, 0.5),
+        (np.array([4, -1, 0, 0]), {"fill_value": 0}, 1),
+        (np.array(["a", None, "a", "b"], dtype=object), {}, "a"),
+        (np.full(4, np.nan), {}, None),
+    ],
+)
+def test_sparse_columns_of_pandas_are_filled(cells: Any, settings: Any, expected: Any) -> None:
+    frame = pd.DataFrame({"x": pd.arrays.SparseArray(cells, **settings), "y": [1.0, 2.0, 3.0, 4.0]}, index=list("dcba"))
+    imputer = MeanImputer(missing_values=-1)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", EmptyColumnWarning)
+        imputer.fit(frame)
+    imputed = imputer.transform(frame)
+    assert imputed.dtypes.equals(frame.dtypes)
+    assert imputed.index.equals(frame.index)
+    if expected is None:
+        assert imputed.equals(frame)
+    else:
+        assert imputed["x"].tolist() == [cells[0], pytest.approx(expected), *cells[2:]]
+
+
+def test_sparse_whole_numbers_become_sparse_floats_if_asked_for() -> None:
+    frame = pd.DataFrame({"x": pd.arrays.SparseArray(np.array([1, -1, 0, 0]), fill_value=0)})
+    imputed = MeanImputer(missing_values=-1, integers="float").fit_transform(frame)["x"]
+    assert imputed.dtype == pd.SparseDtype(float, 0)
+    assert imputed.tolist() == pytest.approx([1, 1 / 3, 0, 0])

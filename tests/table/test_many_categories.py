@@ -47,11 +47,8 @@ def test_of_8000_categories_the_frequent_ones_are_learned() -> None:
 
 def test_the_pooled_rest_never_wins() -> None:
     column = ["a"] * 30 + ["b"] * 20 + [f"rare {k % 60}" for k in range(120)] + [None]
-    for imputer in (
-        MeanImputer(max_categories=3),
-        KNNImputer(max_categories=3),
-        SinkhornImputer(max_categories=3, max_steps=10),
-    ):
+    for imputer in (MeanImputer(), KNNImputer(), SinkhornImputer(max_steps=10)):
+        imputer.set_params(max_categories=3)
         imputed = imputer.fit_transform(pl.DataFrame({"x": column, "y": np.arange(171.0)}))
         assert imputed["x"][170] in ("a", "b")
     assert MeanImputer(max_categories=3).fit_transform(pl.DataFrame({"x": column}))["x"][170] == "a"
@@ -126,7 +123,7 @@ def test_reports_tell_rare_categories_apart() -> None:
     imputer = MeanImputer(max_categories=10)
     imputed = imputer.fit_transform(frame)
     assert not any(column.violations for column in collect(imputer, frame, imputed, check=False).columns)
-    rare = [k for k, city in enumerate(frame["city"]) if city is not None and int(city[5:]) > 100][0]
+    rare = next(k for k, city in enumerate(frame["city"]) if city is not None and int(city[5:]) > 100)
     cells = imputed["city"].to_list()
     cells[rare], cells[0] = "another rare one", "city 199"
     changed = collect(imputer, frame, imputed.with_columns(city=pl.Series(cells)), check=False)

@@ -18,7 +18,7 @@ from .codes import ColumnCode, MomentCode, NumberCode, equal_to
 from .constraint import NO_CONSTRAINT, read_constraints
 from .extent import extents_of
 from .moments import moment_kind
-from .native import family_of, has_no_value
+from .native import columns_of, family_of, has_no_value
 from .table import Table
 
 
@@ -64,8 +64,7 @@ class Encoding:
         """Choose a code per column from what it holds."""
         wishes = read_constraints(constraints, frame.columns)
         codes = [
-            choose_code(column, wishes.get(column.name, NO_CONSTRAINT), max_categories, marker)
-            for column in frame.iter_columns()
+            choose_code(column, wishes.get(column.name, NO_CONSTRAINT), max_categories, marker) for column in columns_of(frame)
         ]
         return cls(tuple(map(str, frame.columns)), tuple(codes))
 
@@ -122,7 +121,7 @@ class Encoding:
         missing = np.empty(shape, dtype=bool, order="F")
         holes = missing if self.is_numeric else np.empty(frame.shape, dtype=bool, order="F")
         place = 0
-        for k, (code, column) in enumerate(zip(self.codes, frame.iter_columns(), strict=True)):
+        for k, (code, column) in enumerate(zip(self.codes, columns_of(frame), strict=True)):
             end = place + code.width
             if has_no_value(column):  # whatever its type
                 values[:, place:end], missing[:, place:end], holes[:, k] = np.nan, True, True
@@ -150,7 +149,7 @@ class Encoding:
         table = self.read_frame(frame, marker)
         return [
             ColumnSummary(column.name, str(column.dtype), code.kind, len(frame), int(holes.sum()), _treatment(code, column))
-            for code, column, holes in zip(self.codes, frame.iter_columns(), table.holes.T, strict=True)
+            for code, column, holes in zip(self.codes, columns_of(frame), table.holes.T, strict=True)
         ]
 
 

@@ -6,7 +6,7 @@ Narwhals covers the rest; moments have a file of their own.
 from __future__ import annotations
 
 import datetime as dt
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from decimal import ROUND_CEILING, ROUND_FLOOR, ROUND_HALF_EVEN, Context, Decimal
 from typing import Any
 
@@ -38,6 +38,24 @@ def family_of(column: nw.Series[Any]) -> str:
     if kinds <= {str}:
         return "label"
     return "moment" if len(kinds) == 1 and kinds <= set(PYTHON_MOMENTS) else "other"
+
+
+def columns_of(frame: nw.DataFrame[Any]) -> Iterator[nw.Series[Any]]:
+    """The columns of a frame, those that pandas holds sparsely as ordinary ones."""
+    for column in frame.iter_columns():
+        yield nw.from_native(column.to_native().sparse.to_dense(), series_only=True) if _is_sparse(column) else column
+
+
+def as_sparse_as(source: nw.Series[Any], column: nw.Series[Any]) -> nw.Series[Any]:
+    """The ``column`` held sparsely if the one it was made of is; its values may have become floats."""
+    if not _is_sparse(source):
+        return column
+    sparse, native = source.to_native().dtype, column.to_native()
+    return nw.from_native(native.astype(type(sparse)(native.dtype, sparse.fill_value)), series_only=True)
+
+
+def _is_sparse(column: nw.Series[Any]) -> bool:
+    return column.implementation.is_pandas() and type(column.to_native().dtype).__name__ == "SparseDtype"
 
 
 def has_no_value(column: nw.Series[Any]) -> bool:

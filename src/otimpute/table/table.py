@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from .categories import CategoryCode
 from .codes import ColumnCode, NumberCode, fit_into, keep_to, observed_category_of, write_column
-from .native import series_like
+from .native import as_sparse_as, columns_of, series_like
 
 _CHUNK = 65_536  # rows of an array that are filled at a time
 
@@ -96,11 +96,12 @@ class Table:
         dense = np.zeros(self.missing.shape)
         dense[self.missing] = filled
         changed, place = [], 0
-        for k, (code, column) in enumerate(zip(self.codes, frame.iter_columns(), strict=True)):
+        for k, (code, column) in enumerate(zip(self.codes, columns_of(frame), strict=True)):
             rows = np.flatnonzero(self.holes[:, k])
             if keep[k] and len(rows):
                 points = dense[rows, place : place + code.width]
-                changed.append(write_column(code, column, rows, points, integers).alias(column.name))
+                written = write_column(code, column, rows, points, integers).alias(column.name)
+                changed.append(as_sparse_as(frame[column.name], written))
             place += code.width
         changed += [
             series_like(frame, f"missingindicator_{frame.columns[k]}", self.holes[:, k], nw.Boolean()) for k in indicators
