@@ -240,7 +240,7 @@ def equal_to(values: NDArray[Any], marker: Any) -> NDArray[np.bool_]:
 
 def keep_to(values: Values, low: Any, high: Any, whole: Any) -> Values:
     """Values inside bounds, and whole ones where asked for; for all alike or value by value."""
-    return np.clip(np.where(whole, np.rint(values), values), low, high)
+    return np.clip(np.where(whole, np.rint(values), values) if np.any(whole) else values, low, high)
 
 
 def fit_into(values: Values, kind: np.dtype[Any], low: Any = -math.inf, high: Any = math.inf) -> NDArray[Any]:
@@ -250,11 +250,12 @@ def fit_into(values: Values, kind: np.dtype[Any], low: Any = -math.inf, high: An
     if kind.kind == "f":
         largest = np.finfo(kind).max
         cells = np.clip(values, -largest, largest).astype(kind, copy=False)
-        if np.all(low == -math.inf) and np.all(high == math.inf):
-            return cells
         with np.errstate(over="ignore"):  # the neighbour of the largest number, which is computed and not taken
-            cells = np.where(cells.astype(np.float64) > high, np.nextafter(cells, kind.type(-math.inf)), cells)
-            return np.where(cells.astype(np.float64) < low, np.nextafter(cells, kind.type(math.inf)), cells)
+            for outside, inwards in ((np.greater, -math.inf), (np.less, math.inf)):
+                is_outside = outside(cells.astype(np.float64, copy=False), high if outside is np.greater else low)
+                if is_outside.any():
+                    cells = np.where(is_outside, np.nextafter(cells, kind.type(inwards)), cells)
+        return cells
     bounds = np.iinfo(kind)
     rounded = np.clip(np.rint(values), np.ceil(low), np.floor(high))
     cells = np.empty(len(values), dtype=kind)

@@ -49,8 +49,8 @@ class Encoding:
         for name, wish in wishes.items():
             if wish.categories is not None or wish.ordered:
                 raise ValueError(f"column {name} of an array holds numbers, not categories; pass a data frame instead")
-        values, missing = _read_array(array, marker)
-        extents = extents_of(values if marker != marker else np.where(missing, np.nan, values))
+        values = array if array.dtype.kind == "f" else array.astype(np.float64)
+        extents = extents_of(values if marker != marker else np.where(equal_to(array, marker), np.nan, values))
         dtype = array.dtype if array.dtype.kind == "f" else None
         codes = [
             number_code(name, "number", wishes.get(name, NO_CONSTRAINT), extent, dtype) for name, extent in enumerate(extents)
@@ -109,7 +109,9 @@ class Encoding:
             name = self.names[unlike[0]]
             raise ValueError(f"column {name!r} held no numbers in training, so an array will not do; pass a data frame")
         self._check_width(array.shape[1])
-        values, missing = _read_array(array, marker)
+        values = array if array.dtype.kind == "f" else array.astype(np.float64)
+        missing = np.isnan(values)
+        missing |= equal_to(array, marker)
         refuse_infinity(values, missing, range(values.shape[1]))
         return Table(array, values, missing, missing, self.codes)
 
@@ -178,14 +180,6 @@ def _check_family(code: ColumnCode, column: nw.Series[Any]) -> None:
             f"column {column.name!r} held {HOLDS[code.family]} in training, now it holds {HOLDS[found]} ({column.dtype}); "
             "convert it to what it was"
         )
-
-
-def _read_array(array: NDArray[Any], marker: Any) -> tuple[NDArray[np.floating], NDArray[np.bool_]]:
-    """Values as floats, and where they are missing."""
-    values = array if array.dtype.kind == "f" else array.astype(np.float64)
-    missing = np.isnan(values)
-    missing |= equal_to(array, marker)
-    return values, missing
 
 
 def refuse_infinity(values: NDArray[np.floating], missing: NDArray[np.bool_], names: Sequence[Any]) -> None:

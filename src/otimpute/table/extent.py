@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 # 15 % of its values this many are on one side with a chance below 5 %.
 _ENOUGH = 20
 _FIRST = 1000  # values that usually tell whether all are whole
+_CHUNK = 4096  # rows that caches hold
 
 
 @dataclass(frozen=True)
@@ -50,11 +51,15 @@ def extent_of(values: NDArray[np.floating]) -> Extent:
 
 def extents_of(values: NDArray[np.floating]) -> list[Extent]:
     """Of every column of an array in which NaN is what is missing."""
-    n = np.count_nonzero(~np.isnan(values), axis=0)
-    lowest, highest = (reduce(values, axis=0, initial=np.nan) for reduce in (np.fmin.reduce, np.fmax.reduce))
+    d = values.shape[1]
+    n, lowest, highest = np.zeros(d, np.int64), np.full(d, np.nan), np.full(d, np.nan)
+    for begin in range(0, len(values), _CHUNK):
+        rows = values[begin : begin + _CHUNK]
+        n += np.count_nonzero(~np.isnan(rows), axis=0)
+        lowest, highest = np.fmin(lowest, np.fmin.reduce(rows, axis=0)), np.fmax(highest, np.fmax.reduce(rows, axis=0))
     whole = _all_whole(values[:_FIRST])
     whole[whole] = _all_whole(values[:, whole]) if len(values) > _FIRST else True
-    return [Extent(int(n[k]), float(lowest[k]), float(highest[k]), bool(whole[k])) for k in range(values.shape[1])]
+    return [Extent(int(n[k]), float(lowest[k]), float(highest[k]), bool(whole[k])) for k in range(d)]
 
 
 def _all_whole(values: NDArray[np.floating]) -> NDArray[np.bool_]:

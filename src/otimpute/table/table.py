@@ -13,7 +13,7 @@ from .categories import CategoryCode
 from .codes import ColumnCode, NumberCode, fit_into, keep_to, observed_category_of, write_column
 from .native import as_sparse_as, columns_of, series_like
 
-_CHUNK = 65_536  # rows of an array that are filled at a time
+_CHUNK = 8192  # rows of an array that are filled at a time
 
 
 @dataclass(frozen=True)
@@ -82,12 +82,12 @@ class Table:
         low, high, whole = (np.array([getattr(code, name) for code in codes]) for name in ("low", "high", "whole"))
         place = 0
         for begin in range(0, len(completed), _CHUNK):
-            row, column = np.nonzero(self.missing[begin : begin + _CHUNK])
+            rows, holes = completed[begin : begin + _CHUNK], self.missing[begin : begin + _CHUNK]
+            column = np.nonzero(holes)[1]
             cells, place = filled[place : place + len(column)], place + len(column)
             bounds = low[column], high[column]
             fitting = fit_into(keep_to(cells, *bounds, whole[column]), completed.dtype, *bounds)
-            to_fill = is_filled[column]
-            completed[begin + row[to_fill], column[to_fill]] = fitting[to_fill]
+            rows[holes & is_filled] = fitting[is_filled[column]]
 
     def _complete_frame(
         self, filled: NDArray[np.float64], keep: NDArray[np.bool_], integers: str, indicators: NDArray[np.int64]
@@ -96,12 +96,13 @@ class Table:
         dense = np.zeros(self.missing.shape)
         dense[self.missing] = filled
         changed, place = [], 0
-        for k, (code, column) in enumerate(zip(self.codes, columns_of(frame), strict=True)):
+        columns = zip(self.codes, frame.iter_columns(), columns_of(frame), strict=True)
+        for k, (code, original, column) in enumerate(columns):
             rows = np.flatnonzero(self.holes[:, k])
             if keep[k] and len(rows):
                 points = dense[rows, place : place + code.width]
                 written = write_column(code, column, rows, points, integers).alias(column.name)
-                changed.append(as_sparse_as(frame[column.name], written))
+                changed.append(as_sparse_as(original, written))
             place += code.width
         changed += [
             series_like(frame, f"missingindicator_{frame.columns[k]}", self.holes[:, k], nw.Boolean()) for k in indicators
