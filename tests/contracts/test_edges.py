@@ -104,6 +104,16 @@ def test_integers_keep_to_edges_too() -> None:
     assert free.fit_transform(frame)["visits"].min() < 0
 
 
+def test_integers_of_an_array_may_become_fractions() -> None:
+    X, missing = accounts()
+    whole = np.where(missing, -9, np.rint(10 * X)).astype(int)[:, [0, 4]]
+    rounded = GaussianEMImputer(missing_values=-9).fit_transform(whole)
+    floats = GaussianEMImputer(missing_values=-9, integers="float").fit_transform(whole)
+    assert rounded.dtype == whole.dtype
+    assert (floats % 1 != 0).any(axis=0).all()
+    assert min(rounded[:, 1].min(), floats[:, 1].min()) >= 0
+
+
 def test_edges_are_kept_in_model_files(tmp_path: Path) -> None:
     X, missing = accounts()
     imputer = GaussianEMImputer().fit(np.where(missing, np.nan, X))

@@ -300,6 +300,12 @@ def test_the_marker_of_missing_values_marks_categories_too(frame: Any, wish: Any
     assert list(MeanImputer(missing_values=-9, constraints=wish).fit_transform(frame)["x"]) == [0, 1, 1, 1]
 
 
+def test_categories_of_nothing_but_marks_stay_as_they_are() -> None:
+    frame = pd.DataFrame({"x": pd.Categorical([-9, -9]), "y": [1.0, 2.0]})
+    with pytest.warns(EmptyColumnWarning, match="columns x: they stay empty"):
+        assert MeanImputer(missing_values=-9).fit_transform(frame).equals(frame)
+
+
 def test_nan_is_missing_in_a_category_of_numbers() -> None:
     frame = pl.DataFrame({"x": [1.0, 2.0, 2.0, float("nan")]})
     assert MeanImputer(constraints={"x": {"categories": [1, 2]}}).fit_transform(frame)["x"].to_list() == [1.0, 2.0, 2.0, 2.0]

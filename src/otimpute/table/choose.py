@@ -77,6 +77,8 @@ def _category_code(column: nw.Series[Any], wish: Constraint, max_categories: int
                 "they stay, and are never imputed",
                 OtimputeWarning,
             )
+    elif not observed:
+        return IdleCode("empty")  # nothing but marks of missing values
     else:
         allowed = sorted(observed, key=_sort_key) if declared is None else list(dict.fromkeys(map(plain_label, declared)))
         if max_categories is not None:

@@ -188,7 +188,7 @@ class IdleCode:
         return int(self.kind == "empty")
 
     def read(self, column: nw.Series[Any], marker: Any) -> Read:  # noqa: D102
-        holes = label_holes(column, marker) if family_of(column) == "number" else nulls_of(column)
+        holes = label_holes(column, marker) if family_of(column) in ("number", "label") else nulls_of(column)
         return np.full((len(column), self.width), np.nan), np.ones(len(column), dtype=bool), holes
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import narwhals as nw
@@ -52,6 +52,8 @@ class Encoding:
         values = array if array.dtype.kind == "f" else array.astype(np.float64)
         extents = extents_of(values if marker != marker else np.where(equal_to(array, marker), np.nan, values))
         dtype = array.dtype if array.dtype.kind == "f" else None
+        if dtype is None:  # rounded for their type, unless asked to become floats
+            extents = [replace(extent, whole=False) for extent in extents]
         codes = [
             number_code(name, "number", wishes.get(name, NO_CONSTRAINT), extent, dtype) for name, extent in enumerate(extents)
         ]
