@@ -26,7 +26,7 @@ from otimpute.imputers import _metric
 from otimpute.metrics.mixed import score_table
 from otimpute.missingness import MCAR, hide
 from otimpute.registry import make_imputer
-from otimpute.table import codes
+from otimpute.table import categories
 
 TABLES = (
     "Aids2", "Baseball", "Chile", "HI", "Hdma", "Housing", "Males", "MedExp", "PearsonLee", "Salaries", "Schooling", "Wages",
@@ -62,7 +62,7 @@ def runs(part: str) -> dict[str, Callable[[int], Any]]:
         return {name: lambda seed, name=name: make_imputer(name, {}, seed) for name in METHODS}
 
     def sinkhorn(distance: float, added: float, metric: str, seed: int) -> Any:
-        codes.DISAGREEMENT, _metric._SPREAD_OF_CATEGORIES = distance, added
+        categories.DISAGREEMENT, _metric._SPREAD_OF_CATEGORIES = distance, added
         initial = "em" if metric == "euclidean" else "auto"
         return make_imputer("sinkhorn", {"metric": metric, "initial": initial}, seed)
 

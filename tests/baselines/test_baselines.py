@@ -43,8 +43,8 @@ def test_the_mean_is_the_mean_of_observed_values() -> None:
 
 
 def test_an_outlier_counts_in_the_mean() -> None:
-    X = np.array([[0.0], [0.0], [1e6], [np.nan]] + [[0.0]] * 30)
-    assert MeanImputer().fit_transform(X)[3, 0] == pytest.approx(1e6 / 33)
+    X = np.array([[0.0], [0.0], [1e6 + 0.5], [np.nan]] + [[0.0]] * 30)
+    assert MeanImputer().fit_transform(X)[3, 0] == pytest.approx((1e6 + 0.5) / 33)
 
 
 @pytest.mark.parametrize(

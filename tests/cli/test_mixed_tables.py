@@ -62,7 +62,7 @@ def test_text_that_is_left_alone_keeps_its_holes_and_is_named(invoke: Any) -> No
     lines = ["remark,x,y", *(f"{'' if k % 7 == 0 else f'text {k}'},{k},{'' if k % 5 == 0 else 2 * k}" for k in range(60))]
     Path("in.csv").write_text("\n".join(lines) + "\n")
     result = invoke("impute", "in.csv", "-o", "out.csv", "-m", "mean")
-    assert re.search(r"note: columns remark are left alone.*--max-categories", result.stderr)
+    assert re.search(r"note: columns remark are left alone.*; convert the columns, or drop them", result.stderr)
     assert re.search(r"remark +left alone", result.stderr)
     assert [line.split(",")[0] for line in Path("out.csv").read_text().splitlines()] == [line.split(",")[0] for line in lines]
 

@@ -90,7 +90,7 @@ def test_difficult_tables_are_completed_and_observed_values_untouched(make: Make
     for X_imputed in outputs:
         assert X_imputed.shape == X.shape
         assert X_imputed.dtype == X.dtype
-        assert np.isfinite(X_imputed.astype(np.float64)).all()
+        assert np.isfinite(X_imputed.astype(np.float64))[:, observed.any(axis=0)].all()
         assert (X_imputed[observed] == X[observed]).all()
         assert not np.shares_memory(X_imputed, X)
     np.testing.assert_array_equal(X, before)
@@ -157,21 +157,43 @@ def test_new_tables_must_have_the_columns_of_the_training_table(make: Make) -> N
         imputer.transform(frame.rename(columns={"a": "z"}))
 
 
-def test_an_empty_column_is_filled_with_zero_and_named(make: Make) -> None:
+def test_an_empty_column_stays_empty_and_is_named(make: Make) -> None:
     frame = pd.DataFrame(punch(normal(30, 3)), columns=["a", "rain", "c"])
     frame["rain"] = np.nan
-    with pytest.warns(EmptyColumnWarning, match="rain"):
-        imputed = make().fit_transform(frame)
-    assert (imputed["rain"] == 0).all()
+    imputer = make()
+    with pytest.warns(EmptyColumnWarning, match="columns rain: they stay empty; set keep_empty_features=False"):
+        imputed = imputer.fit_transform(frame)
+    assert imputer.column_kinds_["rain"] == "empty"
+    np.testing.assert_array_equal(imputed.isna().sum(), [0, 30, 0])
+    later = frame.assign(rain=np.r_[7.5, np.full(29, np.nan)])
+    np.testing.assert_array_equal(imputer.transform(later)["rain"], later["rain"])
     with pytest.warns(EmptyColumnWarning, match="dropped"):
         imputer = make(keep_empty_features=False).fit(frame)
     assert list(imputer.transform(frame).columns) == ["a", "c"]
     assert list(imputer.get_feature_names_out()) == ["a", "c"]
 
 
-def test_a_single_row_is_filled_with_zero_and_a_warning(make: Make) -> None:
-    with pytest.warns(EmptyColumnWarning, match="columns 1"):
-        assert make().fit_transform([[1.5, np.nan, 3.0]]).tolist() == [[1.5, 0.0, 3.0]]
+@pytest.mark.parametrize("kind", [np.float64, np.float32])
+def test_an_empty_column_of_an_array_stays_empty(make: Make, kind: type) -> None:
+    X = punch(normal(30, 3)).astype(kind)
+    X[:, 1] = np.nan
+    imputer = make()
+    with pytest.warns(EmptyColumnWarning, match="columns 1: they stay empty"):
+        imputed = imputer.fit_transform(X)
+    for table in (imputed, imputer.transform(X)):
+        assert table.dtype == kind
+        np.testing.assert_array_equal(np.isnan(table), [[False, True, False]] * 30)
+    with pytest.warns(EmptyColumnWarning):
+        assert make().fit_transform([[1.5, np.nan, 3.0]]).tolist() == [[1.5, pytest.approx(np.nan, nan_ok=True), 3.0]]
+
+
+def test_a_column_of_nothing_but_marks_stays_as_it_is(make: Make) -> None:
+    whole = np.random.default_rng(0).integers(0, 9, (30, 3))
+    whole[::4, 0], whole[:, 1] = -1, -1
+    for X in (whole, whole.astype(float), pd.DataFrame(whole, columns=list("abc"))):
+        with pytest.warns(EmptyColumnWarning):
+            imputed = make(missing_values=-1).fit_transform(X)
+        np.testing.assert_array_equal((np.asarray(imputed) == -1).sum(axis=0), [0, 30, 0])
 
 
 def mixed_pandas() -> pd.DataFrame:
@@ -350,18 +372,8 @@ def test_the_mark_of_missing_values_is_compared_in_the_columns_own_type(make: Ma
         pd.Series([None] * 6, dtype=object),
         pl.Series([None] * 6, dtype=pl.Decimal(10, 2)),
         pl.Series([None] * 6),
-    ],
-    ids=lambda column: f"{type(column).__module__.partition('.')[0]} {column.dtype}",
-)
-def test_columns_without_values_are_zero_if_they_may_hold_numbers(make: Make, column: Any) -> None:
-    with pytest.warns(EmptyColumnWarning, match="empty: they are filled with 0;"):
-        imputed = make().fit_transform(_with_numbers(column))
-    assert list(imputed["empty"]) == [0.0] * 6
-
-
-@pytest.mark.parametrize(
-    "column",
-    [
+        pl.Series([None] * 6, dtype=pl.Int8),
+        pd.Series([None] * 6, dtype="Int64"),
         pd.Series(pd.NaT, index=range(6), dtype="datetime64[ns]"),
         pd.Series([None] * 6, dtype="string"),
         pd.Series(pd.Categorical([None] * 6, categories=["a", "b"])),
@@ -370,8 +382,8 @@ def test_columns_without_values_are_zero_if_they_may_hold_numbers(make: Make, co
     ],
     ids=lambda column: f"{type(column).__module__.partition('.')[0]} {column.dtype}",
 )
-def test_columns_of_text_or_dates_without_values_stay_empty(make: Make, column: Any) -> None:
-    with pytest.warns(EmptyColumnWarning, match=r"empty: they are filled with 0 \(those of text or dates stay empty\)"):
+def test_columns_without_values_stay_empty_whatever_their_type(make: Make, column: Any) -> None:
+    with pytest.warns(EmptyColumnWarning, match="empty: they stay empty"):
         imputed = make().fit_transform(_with_numbers(column))
     assert imputed["empty"].dtype == column.dtype
     assert nw.from_native(imputed, eager_only=True)["empty"].null_count() == 6

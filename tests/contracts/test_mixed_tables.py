@@ -87,11 +87,9 @@ def check_promises(make: Make, frame: Any) -> None:
         assert imputed.index.equals(frame.index)
     for name, kind in imputer.column_kinds_.items():
         column = nw.from_native(imputed, eager_only=True)[name]
-        if not all(holes[name]):
-            assert column.dtype == nw.from_native(frame, eager_only=True)[name].dtype
-            assert not any(left[name])
-        elif kind == "empty":
-            assert all(left[name]) or set(after[name]) == {0}
+        assert column.dtype == nw.from_native(frame, eager_only=True)[name].dtype
+        assert (kind == "empty") == all(holes[name])
+        assert left[name] == [kind == "empty"] * len(left[name])
         for was, now, hole in zip(before[name], after[name], holes[name], strict=True):
             assert hole or was == now
     again = cells_of(make().fit_transform(frame))

@@ -391,8 +391,8 @@ def test_columns_may_be_dropped_or_added(settings: dict[str, Any], as_frame: boo
     imputer = em().set_params(**settings)
     said = collect(imputer, X_in, imputer.fit_transform(X_in))
     assert not any(each.violations for each in said.columns)
-    dropped = settings.get("keep_empty_features") is False
-    assert said.columns[0].n_filled == (0 if dropped else 50)
+    assert (said.columns[0].n_missing, said.columns[0].n_filled) == (50, 0)
+    assert said.verdict[0].answer.endswith(f"Holes stay in {said.columns[0].name}.")
 
 
 def test_marked_holes_are_holes() -> None:

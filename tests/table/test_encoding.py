@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime as dt
+import warnings
 from decimal import Decimal
 from typing import Any
 
@@ -16,9 +17,10 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from otimpute.baselines import GaussianEMImputer, MeanImputer
-from otimpute.exceptions import OtimputeWarning
+from otimpute.exceptions import EmptyColumnWarning, OtimputeWarning
 from otimpute.table import Encoding, describe_columns
-from otimpute.table.codes import DISAGREEMENT, CategoryCode, fit_into, nearest_rows, simplex
+from otimpute.table.categories import DISAGREEMENT, CategoryCode, nearest_rows, simplex
+from otimpute.table.codes import fit_into
 
 DAY = dt.date(2024, 1, 1)
 NOON = dt.datetime(2024, 1, 1, 12)
@@ -166,8 +168,9 @@ def test_texts_are_categories_while_they_repeat() -> None:
     assert kind(["a", "b", "c"]) == "category"
     assert kind([f"person {k}" for k in range(30)]) == "text"
     assert kind([f"person {k}" for k in range(30)], max_categories=None) == "category"
-    assert kind([f"city {k % 60}" for k in range(600)]) == "text"
-    assert kind([f"city {k % 60}" for k in range(600)], max_categories=60) == "category"
+    assert kind([f"city {k % 60}" for k in range(600)]) == "category"
+    assert kind([f"customer {k % 600}" for k in range(6000)]) == "text"
+    assert kind([f"customer {k % 600}" for k in range(6000)], max_categories=None) == "category"
     declared = pl.DataFrame({"x": pl.Series([f"p{k}" for k in range(30)], dtype=pl.Enum([f"p{k}" for k in range(30)]))})
     assert describe_columns(declared)[0].kind == "category"
 
@@ -194,9 +197,9 @@ def test_bounds_hold_in_any_precision(values: list[float], low: float, width: fl
     wish = {0: {"bounds": (low, high)}}
     if not any(low <= float(number) <= high for number in neighbours):
         with pytest.raises(ValueError, match="no possible value"):
-            Encoding.of_array(1, wish, np.dtype(kind))
+            Encoding.of_array(np.ones((1, 1), kind), wish)
         return
-    code = Encoding.of_array(1, wish, np.dtype(kind)).codes[0]
+    code = Encoding.of_array(np.ones((1, 1), kind), wish).codes[0]
     cells = fit_into(code.obey(np.array(values)), np.dtype(kind), low, high).astype(np.float64)
     assert ((cells >= low) & (cells <= high)).all()
 
@@ -295,6 +298,12 @@ def test_a_table_of_one_category_column_works() -> None:
 )
 def test_the_marker_of_missing_values_marks_categories_too(frame: Any, wish: Any) -> None:
     assert list(MeanImputer(missing_values=-9, constraints=wish).fit_transform(frame)["x"]) == [0, 1, 1, 1]
+
+
+def test_categories_of_nothing_but_marks_stay_as_they_are() -> None:
+    frame = pd.DataFrame({"x": pd.Categorical([-9, -9]), "y": [1.0, 2.0]})
+    with pytest.warns(EmptyColumnWarning, match="columns x: they stay empty"):
+        assert MeanImputer(missing_values=-9).fit_transform(frame).equals(frame)
 
 
 def test_nan_is_missing_in_a_category_of_numbers() -> None:
@@ -458,3 +467,36 @@ def test_texts_with_new_holes_are_pointed_out() -> None:
     imputer = MeanImputer().fit(frame)
     with pytest.warns(OtimputeWarning, match="columns note are left alone"):
         imputer.transform(frame.with_columns(note=pl.lit(None, dtype=pl.String)))
+
+
+@pytest.mark.parametrize(
+    ("cells", "settings", "expected"),
+    [
+        (np.array([1.0, np.nan, 3.0, 2.0]), {}, 2.0),
+        (np.array([1.5, np.nan, 0.0, 0.0]), {"fill_value": 0.0}, 0.5),
+        (np.array([1.5, np.nan, 0.0, 0.0], dtype=np.float32), {"fill_value": 0.0}, 0.5),
+        (np.array([4, -1, 0, 0]), {"fill_value": 0}, 1),
+        (np.array(["a", None, "a", "b"], dtype=object), {}, "a"),
+        (np.full(4, np.nan), {}, None),
+    ],
+)
+def test_sparse_columns_of_pandas_are_filled(cells: Any, settings: Any, expected: Any) -> None:
+    frame = pd.DataFrame({"x": pd.arrays.SparseArray(cells, **settings), "y": [1.0, 2.0, 3.0, 4.0]}, index=list("dcba"))
+    imputer = MeanImputer(missing_values=-1)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", EmptyColumnWarning)
+        imputer.fit(frame)
+    imputed = imputer.transform(frame)
+    assert imputed.dtypes.equals(frame.dtypes)
+    assert imputed.index.equals(frame.index)
+    if expected is None:
+        assert imputed.equals(frame)
+    else:
+        assert imputed["x"].tolist() == [cells[0], pytest.approx(expected), *cells[2:]]
+
+
+def test_sparse_whole_numbers_become_sparse_floats_if_asked_for() -> None:
+    frame = pd.DataFrame({"x": pd.arrays.SparseArray(np.array([1, -1, 0, 0]), fill_value=0)})
+    imputed = MeanImputer(missing_values=-1, integers="float").fit_transform(frame)["x"]
+    assert imputed.dtype == pd.SparseDtype(float, 0)
+    assert imputed.tolist() == pytest.approx([1, 1 / 3, 0, 0])

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from scipy.special import ndtr
 
 from .._stored import Array, Real, stored
-from ..table import CategoryCode, ColumnCode, NumberCode, category_of
+from ..table import CategoryCode, ColumnCode, NumberCode
 from ._trial import Columns
 
 Cells = NDArray[np.float64]
@@ -27,16 +27,6 @@ _BORROWED_FOR_SHARES = 500.0
 _MOST_VALUES = 12  # different numbers of a column that are drawn as categories are
 _ROUNDS = 20  # until categories occur as often as they should
 _SMALLEST = 1e-9
-
-
-def is_label(code: ColumnCode) -> bool:
-    """Whether values of a column are right or wrong, rather than near or far."""
-    return code.is_scaled or code.kind == "boolean"
-
-
-def label_of(code: ColumnCode, points: Cells) -> NDArray[np.int64]:
-    """Which label each of some points ``[N, width]`` stands for, by place."""
-    return (points[:, 0] >= 0.5).astype(np.int64) if code.kind == "boolean" else category_of(code, points)
 
 
 def class_chances(
@@ -51,7 +41,7 @@ def class_chances(
 ) -> ClassChances | None:
     """Of the column at ``place`` of the table, whose coordinates begin at ``first``; None without any to choose from."""
     if isinstance(code, CategoryCode):
-        corners = code.corners()
+        corners = code.all_corners()
     elif code.kind == "boolean":
         corners = np.array([[0.0], [1.0]])
     elif isinstance(code, NumberCode) and len(few := _few_values(values[~missing[:, first], first])):
@@ -62,11 +52,12 @@ def class_chances(
     if not (columns.scaler.spread[coordinates] > 0).any():
         return None
     standardised = columns.scaler.apply_entries(corners.ravel(), np.tile(coordinates, len(corners))).reshape(corners.shape)
-    ordered = not is_label(code)
+    ordered = not code.has_labels
     known = columns.scaler.apply(values, coordinates)[~missing[:, first]]
+    n_classes = len(code.categories) if isinstance(code, CategoryCode) else len(corners)
     chances = ClassChances(
-        place, first, ordered, standardised, np.ones(len(corners)), offsets=np.zeros(len(corners)), is_label=is_label(code),
-        is_decided=is_label(code) and not (fractions and code.kind == "boolean"),
+    """Of the column at ``place`` of the table, whose coordinates begin at ``first``; None without any to choose from."""
+        is_decided=code.has_labels and not (fractions and code.kind == "boolean"),
     )  # fmt: skip
     counts = np.bincount(chances.nearest(known), minlength=len(corners)) + 0.5
     return replace(chances, shares=counts / counts.sum())
@@ -89,6 +80,7 @@ class ClassChances:
     ordered: bool
     corners: Cells  # [K, width], standardised
     shares: Cells  # [K]: of the observed values
+    n_classes: int  # that can be imputed; one more may stand for the rare ones
     mixed_in: float = 0.1  # of these, beside what the guess says
     power: float = 1.0
     offsets: Cells = field(default_factory=lambda: np.zeros(0))  # [K]: by which chances are multiplied, as logarithms
@@ -97,13 +89,12 @@ class ClassChances:
     is_decided: bool = True  # one class is written, not a number between two
 
     def __post_init__(self) -> None:
-        if not len(self.corners) == len(self.shares) == len(self.offsets) > 1 or self.first < 0 or not self.power > 0:
+        if (
+            not len(self.corners) == len(self.shares) == len(self.offsets) >= max(self.n_classes, 2)
+            or self.first < 0
+            or not self.power > 0
+        ):
             raise ValueError("every category needs a corner, a share and an offset")
-
-    @property
-    def n_classes(self) -> int:
-        """How many classes can be imputed."""
-        return len(self.corners)
 
     @property
     def columns(self) -> slice:
@@ -113,6 +104,10 @@ class ClassChances:
     def nearest(self, points: Cells) -> NDArray[np.int64]:
         """The category of observed coordinates ``[N, width]``."""
         return np.asarray(((points[:, None] - self.corners) ** 2).sum(axis=2).argmin(axis=1))
+
+    def likeliest(self, points: Cells, std: Cells) -> NDArray[np.int64]:
+        """The class to impute."""
+        return np.asarray(self.of(points, std)[:, : self.n_classes].argmax(axis=1))
 
     def of(self, points: Cells, std: Cells) -> Cells:
         """Chances ``[N, K]`` from guesses ``[N, width]`` and their error bars."""

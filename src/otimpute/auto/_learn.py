@@ -121,7 +121,7 @@ def _calibrated(
         low, high, draws, seed,
     )  # fmt: skip
     labels = {
-        int(columns.group[each.first]): each.of(tried.points, tried.std).argmax(axis=1)
+        int(columns.group[each.first]): each.likeliest(tried.points, tried.std)
         for each, tried in zip(classes, hidden, strict=True)
         if each.is_label
     }

@@ -67,13 +67,13 @@ class AutoModel:
 
     def chances(self, values: NDArray[np.floating], missing: NDArray[np.bool_]) -> dict[int, Cells]:
         """By column of the table that has classes, the chance of each in every row ``[n, K]``."""
-        found = {each.place: np.empty((len(values), each.n_classes)) for each in self.classes}
+        found = {each.place: np.empty((len(values), len(each.corners))) for each in self.classes}
         for chunk, rows, holes, guesses in self._guess(values, missing):
             points, std = self.columns.scaler.apply(np.where(holes, 0, rows)), np.zeros(holes.shape)
             points[holes], std[holes] = self._weighted(holes, guesses), self._std(holes, guesses)
             for each in self.classes:
                 own = points[:, each.columns]
-                known = np.eye(len(each.corners))[each.nearest(own)][:, : each.n_classes]
+                known = np.eye(len(each.corners))[each.nearest(own)]
                 found[each.place][chunk] = np.where(holes[:, [each.first]], each.of(own, std[:, each.first]), known)
         return found
 
@@ -93,9 +93,9 @@ class AutoModel:
             rows = np.flatnonzero(missing[:, each.first])
             mine = entry[rows, each.columns]
             chances = each.of(z[mine], std[mine[:, 0]])
-            chosen = (
-                _draw(chances, uniform(keys[rows], _FIRST_OF_CLASSES + each.place)) if self.draws else chances.argmax(axis=1)
-            )
+            chosen = chances[:, : each.n_classes].argmax(axis=1)
+            if self.draws:
+                chosen = _draw(chances[:, : each.n_classes], uniform(keys[rows], _FIRST_OF_CLASSES + each.place))
             if each.is_decided or self.draws:
                 own = np.arange(len(missing[0]))[each.columns]
                 cells[mine] = scaler.restore(each.corners[chosen].ravel(), np.tile(own, len(rows))).reshape(mine.shape)

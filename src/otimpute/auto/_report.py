@@ -11,8 +11,7 @@ from numpy.typing import NDArray
 
 from .._words import count, listed, number, share
 from ..estimator import HiddenValues, mean_over_missing
-from ..table import ColumnCode, NumberCode, seconds_of
-from ._class_chances import is_label, label_of
+from ..table import ColumnCode, NumberCode, category_of, observed_category_of, seconds_of
 from ._experts import MEAN
 from ._extrapolation import UnseenRegion, find_unseen_regions
 from ._learn import Learned
@@ -45,10 +44,10 @@ def score_columns(learned: Learned, codes: Sequence[ColumnCode], names: Sequence
         truth, counts = trial.truth[mine], trial.stands_for[mine]
         scores[name] = {}
         for expert, each in candidates:
-            if is_label(code):
+            if code.has_labels:
                 labels = learned.hidden_labels.get(g) if expert == STACK else None
-                labels = label_of(code, columns.values_of(g, each[mine])) if labels is None else labels
-                wrong = labels != label_of(code, columns.values_of(g, truth))
+                labels = _labels(code, columns.values_of(g, each[mine])) if labels is None else labels
+                wrong = labels != _labels(code, columns.values_of(g, truth), observed=True)
                 own = counts.reshape(len(wrong), -1)[:, 0]
                 scores[name][expert] = {"wrong": float(np.average(wrong, weights=own))}
             else:
@@ -57,6 +56,13 @@ def score_columns(learned: Learned, codes: Sequence[ColumnCode], names: Sequence
                 mae, rmse = np.average(np.abs(error), weights=counts), np.sqrt(np.average(error**2, weights=counts))
                 scores[name][expert] = {"mae": float(mae) * unit, "rmse": float(rmse) * unit}
     return scores
+
+
+def _labels(code: ColumnCode, points: Cells, *, observed: bool = False) -> NDArray[np.int64]:
+    """Which label each of some points ``[N, width]`` stands for, by place."""
+    if code.kind == "boolean":
+        return np.asarray(points[:, 0] >= 0.5, dtype=np.int64)
+    return observed_category_of(code, points) if observed else category_of(code, points)
 
 
 @dataclass(frozen=True)
@@ -93,14 +99,14 @@ def describe(
     places = groups[first]
     codes, names = [all_codes[place] for place in places], [all_names[place] for place in places]
     spread = columns.scaler.unit[first] * np.array([seconds_of(code) for code in codes])
-    is_number = [isinstance(code, NumberCode) and not is_label(code) for code in codes]
+    is_number = [isinstance(code, NumberCode) and not code.has_labels for code in codes]
     numbers = np.flatnonzero(first)[is_number].tolist()
     panel = learned.model.panel
     return Findings(
         scores=score_columns(learned, codes, names),
         hidden_values=_hidden_values(learned, codes, places, spread, len(all_codes)),
         names=names,
-        is_label=np.array([is_label(code) for code in codes], dtype=bool),
+        is_label=np.array([code.has_labels for code in codes], dtype=bool),
         spread=spread,
         n_missing=missing[:, first].sum(axis=0),
         n_hidden=np.bincount(columns.group[trial.column[columns.is_first(trial.column)]], minlength=len(codes)),
@@ -127,7 +133,7 @@ def _hidden_values(
         mine = np.flatnonzero(group == g)
         for which, z in enumerate((trial.truth, learned.weighed.guess)):
             points = columns.values_of(g, z[mine])
-            each = label_of(code, points) if is_label(code) else points[:, 0] * seconds_of(code)
+            each = _labels(code, points, observed=which == 0) if code.has_labels else points[:, 0] * seconds_of(code)
             numbers[which, mine[:: points.shape[1]]] = each
         if g in learned.hidden_labels:
             numbers[1, mine[:: points.shape[1]]] = learned.hidden_labels[g]

@@ -197,7 +197,7 @@ class AutoImputer(BaseImputer):
         check_is_fitted(self)
         names = self._column_names()
         return {
-            names[k]: list(code.categories) if isinstance(code, CategoryCode) else [False, True]
+            names[k]: list(code.labels) if isinstance(code, CategoryCode) else [False, True]
             for k, code in enumerate(self._encoding.codes)
             if code.kind == "boolean" or isinstance(code, CategoryCode)
         }

@@ -62,8 +62,6 @@ def inspect(
     notes += [doubt_note(doubt) for doubt in find_doubts(table) if doubt.name in used]
     if infinite:
         notes.append(f"impute refuses infinite values, as in {listed(infinite)}: replace them, or --exclude these columns")
-    if any(column.treatment == "left alone (many texts)" for column in described):
-        notes.append(f"columns of more than {max_categories} texts are left alone: raise --max-categories to have them filled")
     patterns = _patterns(table.frame.select(used))
     if showing.json:
         tell_json(table.describe() | {"used": columns, "patterns": patterns, "notes": notes}, err=False)
@@ -113,8 +111,7 @@ def _describe(frame: Any, column: Any) -> dict[str, Any]:
         "kind": column.kind,
         "n_missing": n_holes,
         "n_distinct": n_distinct,
-        # An imputer would put something there; the command does not, for lack of anything to learn from.
-        "treatment": "left empty (no value)" if n_holes == len(cells) else in_options(column.treatment),
+        "treatment": in_options(column.treatment),
     }
 
 

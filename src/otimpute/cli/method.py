@@ -101,7 +101,7 @@ class MethodChoice:
     settings: Annotated[Names, _METHOD("A parameter of the method; repeat for more.", "--set", metavar="KEY=VALUE")] = None
     seed: Annotated[int, _METHOD("The same seed gives the same result.", default=True, min=0)] = 0
     max_categories: Annotated[
-        int, _METHOD("Leave columns of text alone that have more distinct values.", default=True, min=1)
+        int, _METHOD("Categories told apart in a column; rarer ones are pooled, and never filled in.", default=True, min=1)
     ] = 50
     max_seconds: Annotated[float | None, _METHOD("Stop then, and use what was reached.")] = None
     jobs: Annotated[int | None, _METHOD("Threads; -1 for all cores. The result stays the same.", default="1")] = None

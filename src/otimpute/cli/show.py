@@ -39,6 +39,7 @@ _AS_OPTIONS: tuple[tuple[str, str], ...] = (
     (r"\bna_values\b", "--na"),
     (r"\bmax_seconds=([\d.]+)", r"--max-seconds \1"),
     (r"\bmax_seconds\b(?!=)", "--max-seconds"),
+    (r"pass max_categories=None to use all texts, convert", "convert"),
     (r"\bmax_categories=(\d+)", r"--max-categories \1"),
     (r"\bmax_categories\b(?!=)", "--max-categories"),
     (r"; pass None for no limit", "; leave it out for no limit"),

@@ -116,7 +116,7 @@ class BaseImputer(Storable, TransformerMixin, BaseEstimator, ABC):  # type: igno
         check_flag("add_indicator", self.add_indicator)
         check_flag("keep_empty_features", self.keep_empty_features)
         if self.max_categories is not None:
-            check_count("max_categories", self.max_categories, advice="pass None to use all columns of text")
+            check_count("max_categories", self.max_categories, advice="pass None to use all categories of all columns")
         self._check_parameters()
         begun = time.perf_counter()
         self._is_fitted = False  # a fit that fails must not leave half of a new state beside half of an old one
@@ -164,24 +164,19 @@ class BaseImputer(Storable, TransformerMixin, BaseEstimator, ABC):  # type: igno
     def _warn_of_empty_columns(self, without_value: NDArray[np.bool_]) -> None:
         if not without_value.any():
             return
-        no_number = any(self._encoding.codes[k].family != "number" for k in np.flatnonzero(without_value))
-        zero = "filled with 0 (those of text or dates stay empty)" if no_number else "filled with 0"
-        fate = zero if self.keep_empty_features else "dropped"
-        other = "False to drop them" if self.keep_empty_features else "True to keep them as 0"
-        warn_user(
-            f"no observed value in columns {self._names(np.flatnonzero(without_value))}: they are {fate}; "
-            f"set keep_empty_features={other}",
-            EmptyColumnWarning,
-        )
+        fate = "stay empty; set keep_empty_features=False to drop them"
+        if not self.keep_empty_features:
+            fate = "are dropped; set keep_empty_features=True to keep them, empty"
+        warn_user(f"no observed value in columns {self._names(np.flatnonzero(without_value))}: they {fate}", EmptyColumnWarning)
 
     def _warn_of_columns_left_alone(self, table: Table, known: NDArray[np.bool_]) -> None:
         idle = np.array([code.family == "any" for code in self._encoding.codes])
         with_holes = np.flatnonzero(idle & table.holes.any(axis=0) & ~known)
         if len(with_holes):
             warn_user(
-                f"columns {self._names(with_holes)} are left alone, their holes stay: they hold more distinct texts than "
-                f"max_categories={self.max_categories}, texts that hardly repeat, or values that are neither numbers, "
-                "categories nor dates; raise max_categories, convert them, or drop them",
+                f"columns {self._names(with_holes)} are left alone, their holes stay: they hold texts that hardly repeat, or "
+                "values that are neither numbers, categories nor dates; pass max_categories=None to use all texts, convert "
+                "the columns, or drop them",
                 OtimputeWarning,
             )
 
@@ -205,7 +200,7 @@ class BaseImputer(Storable, TransformerMixin, BaseEstimator, ABC):  # type: igno
         return table.values[:, ~self._empty], table.missing[:, ~self._empty]
 
     def _with_empty_columns(self, table: Table, filled: Cells) -> Cells:
-        """Put 0 in the holes of columns without a value in training among the ``filled`` ones of the others."""
+        """What was ``filled`` with 0 where a column had no value in training, which is not written; a place for every hole."""
         if not self._empty.any():
             return filled
         cells = np.zeros(int(table.missing.sum()))
@@ -223,8 +218,7 @@ class BaseImputer(Storable, TransformerMixin, BaseEstimator, ABC):  # type: igno
             if array.dtype.kind == "O":  # lists with None
                 array = array.astype(np.float64)
             if reset and not self._keeps_encoding():
-                precision = array.dtype if array.dtype.kind == "f" else None
-                self._encoding = Encoding.of_array(array.shape[1], self.constraints, precision)
+                self._encoding = Encoding.of_array(array, self.constraints, self._missing_values())
             return self._encoding.read_array(array, self._missing_values())
         for axis, what in ((0, "row"), (1, "column")):
             if frame.shape[axis] == 0:
@@ -242,9 +236,12 @@ class BaseImputer(Storable, TransformerMixin, BaseEstimator, ABC):  # type: igno
 
     @property
     def column_kinds_(self) -> dict[str, str]:
-        """What each column holds: number, integer, boolean, ordered, category, date/time, text, empty or other."""
+        """What each column holds: number, integer, boolean, ordered, category, date/time, text, empty or other.
+
+        Numbers come with the bounds that imputed ones keep to, such as "number ≥ 0".
+        """
         check_is_fitted(self)
-        return self._encoding.kinds
+        return self._encoding.descriptions
 
     def _missing_values(self) -> Any:
         value = self.missing_values

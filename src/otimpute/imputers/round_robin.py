@@ -122,13 +122,13 @@ class RoundRobinImputer(TransportImputer):
     add_indicator : bool, default=False
         Append a column per column with holes that says where they were.
     keep_empty_features : bool, default=True
-        Columns without any observed value are filled with 0 (and a warning); False drops them.
+        Columns without any observed value stay empty, with a warning; False drops them.
     integers : {"round", "float"}, default="round"
         Whether imputed integers and booleans are rounded so that the column keeps its type, or become floats.
     constraints : dict, default=None
         What imputed values of a column must obey, as in `SinkhornImputer`.
     max_categories : int or None, default=50
-        Columns of text with more distinct values, or hardly any value twice, are left alone; None uses all of them.
+        How many categories of a column are told apart, as in `SinkhornImputer`.
 
     Attributes
     ----------

@@ -101,15 +101,19 @@ class SinkhornImputer(TransportImputer):
     add_indicator : bool, default=False
         Append a column per column with holes that says where they were.
     keep_empty_features : bool, default=True
-        Columns without any observed value are filled with 0 (and a warning); False drops them.
+        Columns without any observed value stay empty, with a warning (scikit-learn's imputers fill them with 0); False drops
+        them.
     integers : {"round", "float"}, default="round"
         Whether imputed integers and booleans are rounded so that the column keeps its type, or become floats.
     constraints : dict, default=None
         What imputed values of a column must obey, by its name (its number in an array): ``"bounds"`` (a pair, None where
-        open), ``"integer"`` or ``"non_negative"`` (True), ``"categories"`` (the values to choose from). For example
-        ``{"age": {"bounds": (0, 120), "integer": True}, "grade": {"categories": ["A", "B", "C"]}}``.
+        open), ``"integer"`` or ``"non_negative"``, ``"categories"`` (the values to choose from). For example
+        ``{"age": {"bounds": (0, 120), "integer": True}, "grade": {"categories": ["A", "B", "C"]}}``. Without a word on it, a
+        column whose values (20 or more) are all ≥ 0, all ≤ 0, all from 0 to 1, or all whole is filled with such values too;
+        ``{"bounds": (None, None)}`` and ``{"integer": False}`` free it.
     max_categories : int or None, default=50
-        Columns of text with more distinct values, or hardly any value twice, are left alone; None uses all of them.
+        How many categories of a column are told apart. Rarer ones are pooled: learned from together, and never imputed. Text
+        that hardly repeats is left alone. None uses all categories of all columns.
 
     Attributes
     ----------

@@ -92,7 +92,7 @@ def _read_complete(X: Any) -> Table:
     frame = as_frame(X)
     if frame is None:
         array = _as_array(X)
-        table = Encoding.of_array(array.shape[1], None).read_array(array, np.nan)
+        table = Encoding.of_array(array).read_array(array, np.nan)
     else:
         table = Encoding.of_frame(frame).read_frame(frame, np.nan)
     if not table.holes.size:

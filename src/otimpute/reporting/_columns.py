@@ -13,7 +13,7 @@ from ..estimator import BaseImputer
 from ..table import CategoryCode, ColumnCode, MomentCode, NumberCode
 from ._check import MOST_FREQUENT
 from ._scale import nice_labels, nice_places
-from ._seen import Cells, Seen, centre_and_spread, labels_of
+from ._seen import Cells, Seen, centre_and_spread, is_pooled, labels_of
 from ._trial import MEAN
 from .data import ColumnCheck, ColumnReport, Shape, Statistic, Violation
 
@@ -45,7 +45,8 @@ def count_violations(imputer: BaseImputer, seen: Seen) -> dict[tuple[int, str], 
             whole = code.whole or (code.kind in ("integer", "boolean") and imputer.integers == "round")
             broken |= {BELOW: filled < code.low, ABOVE: filled > code.high, NOT_WHOLE: (filled % 1 != 0) & whole}
         if isinstance(code, CategoryCode):
-            broken[UNKNOWN] = holes & ~still_holes & np.isnan(seen.after[:, k])
+            unknown = np.isnan(seen.after[:, k]) | is_pooled(code, seen.after[:, k])
+            broken[UNKNOWN] = holes & ~still_holes & unknown
         if code.family != "any" and imputer._kept[k]:
             broken[EMPTY] = holes & still_holes
         for what, where in broken.items():
@@ -138,7 +139,7 @@ def _shape(code: ColumnCode, observed: Cells, imputed: Cells) -> Shape | None:
         return None
     distinct = np.unique(together)
     if isinstance(code, CategoryCode):
-        return _bars(code, np.arange(len(code.categories), dtype=np.float64), observed, imputed)
+        return _bars(code, np.arange(len(code.labels), dtype=np.float64), observed, imputed)
     if isinstance(code, NumberCode) and len(distinct) <= _MOST_BARS and (distinct % 1 == 0).all():
         return _bars(code, distinct, observed, imputed)
     return _bins(code, observed, imputed)

@@ -158,7 +158,7 @@ def _in_words(seen: Seen, target: int, k: int, sign: float) -> str:
     if isinstance(code, CategoryCode) and not code.ordered:
         here = values == sign
         rates = share(absent[here].mean()), share(absent[~here].mean())
-        return f"missing in {rates[0]} of the rows where {name} is {code.categories[int(sign)]}, in {rates[1]} of the others"
+        return f"missing in {rates[0]} of the rows where {name} is {code.labels[int(sign)]}, in {rates[1]} of the others"
     low, high = ("early", "late") if isinstance(code, MomentCode) else ("low", "high")
     if isinstance(code, NumberCode) and code.kind == "boolean":
         low, high = "false", "true"

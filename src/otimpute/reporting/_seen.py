@@ -12,7 +12,18 @@ from numpy.typing import NDArray
 
 from .._words import number
 from ..estimator import BaseImputer
-from ..table import CategoryCode, ColumnCode, MomentCode, NumberCode, Table, as_frame, category_of, has_zone, seconds_of
+from ..table import (
+    CategoryCode,
+    ColumnCode,
+    MomentCode,
+    NumberCode,
+    Table,
+    as_frame,
+    category_of,
+    has_zone,
+    observed_category_of,
+    seconds_of,
+)
 
 Cells = NDArray[np.float64]
 _UNITS = ((86_400 * 365.25, "years"), (86_400.0, "days"), (3600.0, "hours"), (60.0, "minutes"), (1.0, "seconds"))
@@ -55,10 +66,15 @@ def is_nominal(code: ColumnCode) -> bool:
     return isinstance(code, CategoryCode) and not code.ordered
 
 
+def is_pooled(code: ColumnCode, values: Cells) -> NDArray[np.bool_]:
+    """Which values of a column stand for categories too rare to be told apart."""
+    return values >= len(code.categories) if isinstance(code, CategoryCode) else np.zeros(len(values), dtype=bool)
+
+
 def labels_of(code: ColumnCode, values: Cells) -> list[str]:
     """Values of a column as people read them."""
     if isinstance(code, CategoryCode):
-        return [str(code.categories[int(value)]) for value in values]
+        return [str(code.labels[int(value)]) for value in values]
     if code.kind == "boolean":
         return ["true" if value else "false" for value in values]
     if isinstance(code, MomentCode):
@@ -125,7 +141,9 @@ def _changed(before: Table, after: Table, was: Cells, now: Cells) -> NDArray[np.
     """Which observed cells are not as they were; those that no number stands for are compared by what they look like."""
     changed: NDArray[np.bool_] = ~before.holes & (was != now)
     for k, code in enumerate(before.codes):
-        unread = ~before.holes[:, k] & ((np.isnan(was[:, k]) & np.isnan(now[:, k])) | (code.width == 0))
+        unread = ~before.holes[:, k] & (
+            (np.isnan(was[:, k]) & np.isnan(now[:, k])) | (code.width == 0) | is_pooled(code, was[:, k])
+        )
         if unread.any():
             cells = zip(*(table.source[:, k].to_list() for table in (before, after)), strict=True)
             changed[:, k] = np.where(unread, [repr(old) != repr(new) for old, new in cells], changed[:, k])
@@ -167,7 +185,8 @@ def to_numbers(codes: Sequence[ColumnCode], coordinates: Cells, integers: str | 
     for k, code in enumerate(codes):
         points = coordinates[:, place : place + code.width]
         if isinstance(code, CategoryCode):
-            numbers[:, k] = np.where(np.isnan(points).any(axis=1), np.nan, category_of(code, points))
+            place_of = observed_category_of if integers is None else category_of
+            numbers[:, k] = np.where(np.isnan(points).any(axis=1), np.nan, place_of(code, points))
         elif isinstance(code, MomentCode):
             numbers[:, k] = points[:, 0] * seconds_of(code)
         elif isinstance(code, NumberCode):

@@ -181,8 +181,9 @@ def _fingerprint(names: Sequence[str], table: Table) -> str:
             digest.update(np.where(missing, np.nan, values).astype(np.float64).tobytes())
         if isinstance(code, CategoryCode):
             digest.update(repr(code.categories).encode())
-        unread = ~table.holes[:, k] & (table.missing[:, place] if code.width else True)
-        if unread.any():  # texts, and categories that training did not have
+        pools = isinstance(code, CategoryCode) and code.pools_rest
+        unread = ~table.holes[:, k] & (table.missing[:, place] | pools if code.width else True)
+        if unread.any():  # texts, and categories that are rare or that training did not have
             digest.update(repr(table.source[:, k].to_list()).encode())
         place += code.width
     digest.update(np.packbits(table.holes).tobytes())

@@ -1,6 +1,7 @@
 """Tables in, arrays out, and back."""
 
-from .codes import CategoryCode, ColumnCode, MomentCode, NumberCode, category_of, seconds_of
+from .categories import CategoryCode
+from .codes import ColumnCode, MomentCode, NumberCode, category_of, observed_category_of, seconds_of
 from .encoding import ColumnSummary, Encoding, describe_columns
 from .moments import has_zone
 from .standardise import FARTHEST, Standardiser
@@ -20,6 +21,7 @@ __all__ = [
     "category_of",
     "describe_columns",
     "has_zone",
+    "observed_category_of",
     "seconds_of",
     "with_fields_of",
 ]

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import math
+from collections import Counter
+from collections.abc import Sequence
 from typing import Any
 
 import narwhals as nw
@@ -10,23 +12,18 @@ import numpy as np
 
 from .._warn import warn_user
 from ..exceptions import OtimputeWarning
-from .codes import (
-    CategoryCode,
-    ColumnCode,
-    IdleCode,
-    MomentCode,
-    NumberCode,
-    fit_into,
-    numpy_type,
-    observed_labels,
-    plain_label,
-)
+from .categories import CategoryCode, count_labels, plain_label
+from .codes import ColumnCode, IdleCode, MomentCode, NumberCode, fit_into
 from .constraint import Constraint
+from .extent import Extent, extent_of
 from .moments import moment_kind, read_bound, read_moments
-from .native import declared_labels, family_of, has_no_value, is_ordered, python_types
+from .native import declared_labels, family_of, has_no_value, is_ordered, numpy_type, python_types
 
 # Text of which hardly any value occurs twice names rows (people, comments); fewer values than this may be categories.
 _FEW_LABELS = 10
+# Where so many categories make up less than this share, the column names things that come up again and again (customers,
+# articles): a guess among the frequent ones would nearly always be wrong.
+_N_FREQUENT, _SHARE_OF_FREQUENT = 50, 0.1
 HOLDS = {
     "number": "numbers",
     "label": "text or categories",
@@ -52,17 +49,17 @@ def choose_code(column: nw.Series[Any], wish: Constraint, max_categories: int | 
     if is_category and (family in ("moment", "other") or column.dtype == nw.Decimal):
         raise ValueError(f"column {name!r} of type {column.dtype} takes no categories and no order; convert it to text")
     if family == "number" and not is_category:
-        return _number_code(name, _number_kind(column), wish, column, marker)
+        return _number_code(column, wish, marker)
     if has_no_value(column):
-        # A column of numbers, or of no type, gets 0; one of text or dates has no such value and stays empty.
-        return number_code(name, "empty", wish) if family == "nothing" else IdleCode("empty")
+        return IdleCode("empty")
     if family == "moment":
         return _moment_code(column, wish)
     return IdleCode("other") if family == "other" else _category_code(column, wish, max_categories, marker)
 
 
 def _category_code(column: nw.Series[Any], wish: Constraint, max_categories: int | None, marker: Any) -> ColumnCode:
-    observed = observed_labels(column, marker)
+    counts = count_labels(column, marker)
+    observed = set(counts)
     declared = declared_labels(column)
     if wish.ordered and declared is None and wish.categories is None:
         raise ValueError(f'column {column.name!r} has no order of its own; add its "categories" in their order')
@@ -80,14 +77,27 @@ def _category_code(column: nw.Series[Any], wish: Constraint, max_categories: int
                 "they stay, and are never imputed",
                 OtimputeWarning,
             )
+    elif not observed:
+        return IdleCode("empty")  # nothing but marks of missing values
     else:
         allowed = sorted(observed, key=_sort_key) if declared is None else list(dict.fromkeys(map(plain_label, declared)))
-        n_observed = len(column) - int(column.null_count())
-        rare = declared is None and len(observed) > max(_FEW_LABELS, n_observed / 2)
-        if max_categories is not None and (rare or len(observed) > max_categories):
-            return IdleCode("text")
+        if max_categories is not None:
+            if declared is None and len(observed) > max(_FEW_LABELS, counts.total() / 2):
+                return IdleCode("text")
+            if len(observed) > max_categories and not ordered:
+                return _most_frequent(counts, allowed, max_categories)
     # What never occurred cannot be told apart; with an order it still has a place between its neighbours.
     return CategoryCode(tuple(label for label in allowed if ordered or label in observed), ordered)
+
+
+def _most_frequent(counts: Counter[Any], allowed: Sequence[Any], max_categories: int) -> ColumnCode:
+    """A code of the most frequent categories that pools the others, unless hardly any value is of a frequent one."""
+    by_count = sorted(counts, key=lambda label: (-counts[label], _sort_key(label)))
+    frequent = by_count[: max(max_categories, _N_FREQUENT)]
+    if sum(counts[label] for label in frequent) < _SHARE_OF_FREQUENT * counts.total():
+        return IdleCode("text")
+    kept = set(by_count[: max(1, max_categories - 1)])
+    return CategoryCode(tuple(label for label in allowed if label in kept), ordered=False, pools_rest=max_categories > 1)
 
 
 def _as_in(column: nw.Series[Any], label: Any) -> Any:
@@ -104,13 +114,17 @@ def _number_kind(column: nw.Series[Any]) -> str:
     return "integer" if column.dtype.is_integer() else "number"
 
 
-def number_code(name: Any, kind: str, wish: Constraint, dtype: np.dtype[Any] | None = None) -> NumberCode:
+def number_code(
+    name: Any, kind: str, wish: Constraint, extent: Extent, dtype: np.dtype[Any] | None = None
+) -> NumberCode | IdleCode:
     """The code of a column of numbers, whose ``dtype`` must be able to hold what it is to obey."""
     if kind == "boolean" and wish.limits_numbers:
         raise ValueError(f"column {name!r} holds booleans, which bounds, integer and non_negative do not concern")
     low, high = (_as_number(name, bound, open_end) for bound, open_end in zip(wish.bounds, (-math.inf, math.inf), strict=True))
     if wish.non_negative:
         low = max(low, 0.0)
+    if not wish.settles_range and kind != "boolean":
+        low, high = extent.natural_range()
     if wish.integer or kind == "integer":
         low, high = (_whole(low, math.ceil), _whole(high, math.floor))
     lowest = float(fit_into(np.array([low]), dtype or np.dtype(float), low, high)[0]) if low <= high else math.nan
@@ -119,15 +133,22 @@ def number_code(name: Any, kind: str, wish: Constraint, dtype: np.dtype[Any] | N
         raise ValueError(
             f"column {name!r} has no possible value: its constraints leave nothing{as_what} between {low:g} and {high:g}"
         )
-    return NumberCode(kind, low, high, wish.integer)
+    if extent.n == 0:
+        return IdleCode("empty")
+    fits = _whole(low, math.ceil) <= _whole(high, math.floor)
+    counts = kind == "number" and not wish.settles_whole and extent.counts() and fits
+    return NumberCode(kind, low, high, wish.integer or counts)
 
 
-def _number_code(name: Any, kind: str, wish: Constraint, column: nw.Series[Any], marker: Any) -> NumberCode:
-    code = number_code(name, kind, wish, numpy_type(column) if column.dtype.is_integer() or column.dtype.is_float() else None)
-    if not code.is_free:
-        values, _, holes = code.read(column, marker)
-        outside = values[~holes & ((values[:, 0] < code.low) | (values[:, 0] > code.high)), 0]
-        _warn_of_outside(name, len(outside), f"{code.low:g} to {code.high:g}")
+def _number_code(column: nw.Series[Any], wish: Constraint, marker: Any) -> ColumnCode:
+    kind, dtype = _number_kind(column), column.dtype
+    values, _, holes = NumberCode(kind).read(column, marker)
+    observed = values[~holes, 0]
+    fits_numpy = dtype.is_integer() or dtype.is_float()
+    code = number_code(column.name, kind, wish, extent_of(observed), numpy_type(column) if fits_numpy else None)
+    if isinstance(code, NumberCode):
+        n_outside = int(np.count_nonzero((observed < code.low) | (observed > code.high)))
+        _warn_of_outside(column.name, n_outside, f"{code.low:g} to {code.high:g}")
     return code
 
 

@@ -1,8 +1,6 @@
 """How one column becomes coordinates that distances make sense of, and coordinates become its values again.
 
-Numbers and moments are one coordinate, standardised later; ordered categories their position. Other categories are the
-corners of a regular simplex: k of them in k − 1 coordinates, all equally far apart. An imputed point becomes the category of
-the nearest corner, which for a mean of corners is the most frequent one.
+Numbers and moments are one coordinate, standardised later; categories have a file of their own.
 """
 
 from __future__ import annotations
@@ -18,25 +16,19 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .._stored import Real, stored
+from .categories import CategoryCode, Read, Values, label_holes, nearest_rows
 from .moments import NANOSECONDS, moment_kind, python_moments, read_moments, write_moments
 from .native import (
-    assign,
     declared_labels,
     family_of,
     has_no_value,
     is_number,
     nulls_of,
+    numpy_type,
+    series_like,
     write_booleans,
-    write_labels,
     write_objects,
 )
-
-Values = NDArray[np.floating]
-Missing = NDArray[np.bool_]
-Read = tuple[Values, Missing, Missing]
-
-# How far apart two categories are, in standard deviations of a number. Measured: docs/studies/mixed.md.
-DISAGREEMENT = 2.0
 
 _TICKS = [  # what imputed moments may be rounded to, in nanoseconds: the coarsest that suits all observed ones
     86_400 * 10**9, 3600 * 10**9, 60 * 10**9, 10**9, 10**6, 10**3, 1,
@@ -56,7 +48,7 @@ class NumberCode:
     right or wrong, rather than near or far).
     """
 
-    kind: str  # "number", "integer", "boolean" or "empty"
+    kind: str  # "number", "integer" or "boolean"
     low: float = -math.inf
     high: float = math.inf
     whole: bool = False
@@ -65,7 +57,7 @@ class NumberCode:
     family: ClassVar[str] = "number"
 
     def __post_init__(self) -> None:
-        if self.kind not in ("number", "integer", "boolean", "empty") or not self.low <= self.high:
+        if self.kind not in ("number", "integer", "boolean") or not self.low <= self.high:
             raise ValueError(f"{self.kind!r} from {self.low} to {self.high} are no numbers")
 
     @property
@@ -73,9 +65,11 @@ class NumberCode:
         return self.kind == "boolean"
 
     @property
-    def is_free(self) -> bool:
-        """Whether any value will do."""
-        return not self.whole and self.low == -math.inf and self.high == math.inf
+    def range(self) -> str:
+        """The bounds in words that follow a noun: " ≥ 0", " from 0 to 1", or nothing."""
+        if self.low == -math.inf:
+            return "" if self.high == math.inf else f" ≤ {self.high:g}"
+        return f" ≥ {self.low:g}" if self.high == math.inf else f" from {self.low:g} to {self.high:g}"
 
     def read(self, column: nw.Series[Any], marker: Any) -> Read:
         """Coordinates ``[n, width]`` of a column, where they are unknown ``[n]``, and where there is a hole."""
@@ -111,76 +105,7 @@ class NumberCode:
 
     def obey(self, values: Values) -> Values:
         """Values that keep to the bounds, and whole ones where asked for."""
-        if self.is_free:
-            return values
-        return np.clip(np.rint(values) if self.whole else values, self.low, self.high)
-
-
-@stored()
-@dataclass(frozen=True)
-class CategoryCode:
-    """One of some categories, without order (corners of a simplex) or with it (positions in a row)."""
-
-    categories: tuple[Any, ...]  # what JSON can hold; the text of anything else
-    ordered: bool
-    family: ClassVar[str] = "label"
-
-    def __post_init__(self) -> None:
-        plain = all(isinstance(label, (str, bool, int, float)) for label in self.categories)
-        if not plain or not 0 < len(set(self.categories)) == len(self.categories):
-            raise ValueError("categories must be texts, numbers or truth values, at least one, and each once")
-
-    @property
-    def kind(self) -> str:  # noqa: D102
-        return "ordered" if self.ordered else "category"
-
-    @property
-    def width(self) -> int:  # noqa: D102
-        return min(len(self.categories) - 1, 1) if self.ordered else len(self.categories) - 1
-
-    @property
-    def is_scaled(self) -> bool:  # noqa: D102
-        return not self.ordered
-
-    @property
-    def has_labels(self) -> bool:  # noqa: D102
-        return not self.ordered
-
-    def corners(self) -> NDArray[np.float64]:
-        """The coordinates of each category ``[k, width]``."""
-        if self.ordered:
-            return np.arange(len(self.categories), dtype=np.float64)[:, None][:, : self.width]
-        return simplex(len(self.categories))
-
-    def read(self, column: nw.Series[Any], marker: Any) -> Read:  # noqa: D102
-        places = {label: place for place, label in enumerate(self.categories)}
-        holes = label_holes(column, marker)
-        # A category never seen in training says nothing: it is imputed like a hole, and then left as it is.
-        found = [
-            -1 if hole else places.get(plain_label(label), -1) for label, hole in zip(column.to_list(), holes, strict=True)
-        ]
-        codes = np.array(found, dtype=np.int64)
-        return self.corners()[codes], codes < 0, holes
-
-    def write(self, column: nw.Series[Any], rows: NDArray[np.int64], points: Values, integers: str) -> nw.Series[Any]:  # noqa: ARG002, D102
-        declared = declared_labels(column)
-        own = {label: label for label in self.categories}
-        if declared is not None:
-            own = {plain_label(label): label for label in declared}
-        possible = [place for place, label in enumerate(self.categories) if label in own]
-        if not possible:
-            raise ValueError(
-                f"column {column.name!r} is declared to hold {list(own)[:10]}, none of the categories seen in training, "
-                f"{list(self.categories[:10])}; convert it to those"
-            )
-        nearest = np.array(possible)[nearest_rows(points, self.corners()[possible])]
-        labels = [own[self.categories[place]] for place in nearest]
-        if is_number(column.dtype):
-            return column.scatter(rows, series_like(column, column.name, np.array(labels, numpy_type(column)), column.dtype))
-        return assign(column, rows, labels) if column.dtype == nw.Object else write_labels(column, rows, labels)
-
-    def python_values(self, points: Values) -> list[Any]:  # noqa: D102
-        return [self.categories[place] for place in nearest_rows(points, self.corners())]
+        return keep_to(values, self.low, self.high, self.whole)
 
 
 @stored()
@@ -260,14 +185,18 @@ class IdleCode:
     """A column that is neither used nor filled."""
 
     kind: str  # "text", "empty" or "other"
-    width: ClassVar[int] = 0
     is_scaled: ClassVar[bool] = False
     has_labels: ClassVar[bool] = False
     family: ClassVar[str] = "any"
 
-    def read(self, column: nw.Series[Any], marker: Any) -> Read:  # noqa: ARG002, D102
-        holes = column.is_null().to_numpy()
-        return np.empty((len(column), 0)), holes, holes
+    @property
+    def width(self) -> int:
+        """One for a column without a value: every column of an array is one coordinate, known or not."""
+        return int(self.kind == "empty")
+
+    def read(self, column: nw.Series[Any], marker: Any) -> Read:  # noqa: D102
+        holes = label_holes(column, marker) if family_of(column) in ("number", "label") else nulls_of(column)
+        return np.full((len(column), self.width), np.nan), np.ones(len(column), dtype=bool), holes
 
 
 ColumnCode = NumberCode | CategoryCode | MomentCode | IdleCode
@@ -285,63 +214,24 @@ def write_column(
 
 
 def is_of_another_type(code: ColumnCode, column: nw.Series[Any]) -> bool:
-    """Whether a column without any value has a type that cannot hold what its code makes of points."""
+    """Whether a column that has no value in new rows has a type that cannot hold what its code makes of points."""
     unfit = family_of(column) != code.family or declared_labels(column) == []
     return unfit and has_no_value(column)
 
 
-def label_holes(column: nw.Series[Any], marker: Any) -> Missing:
-    """Where a column of labels is null, NaN, or the number that marks missing ones."""
-    holes = nulls_of(column)
-    if marker != marker or column.dtype in (nw.String, nw.Boolean):
-        return holes
-    marked = [not isinstance(one, (str, bool)) and bool(one == marker) for one in column.to_list()]
-    return np.asarray(holes | np.array(marked, dtype=bool))
-
-
-def observed_labels(column: nw.Series[Any], marker: Any) -> set[Any]:
-    """The labels of a column, as JSON can hold them."""
-    pairs = zip(column.to_list(), label_holes(column, marker), strict=True)
-    return {plain_label(label) for label, hole in pairs if not hole}
-
-
-def simplex(n_corners: int) -> NDArray[np.float64]:
-    """Points ``[k, k − 1]`` around 0, each as far from each other as two categories are.
-
-    >>> corners = simplex(3)
-    >>> [round(float(np.linalg.norm(corners[a] - corners[b])) / DISAGREEMENT, 6) for a, b in ((0, 1), (0, 2), (1, 2))]
-    [1.0, 1.0, 1.0]
-    """
-    corners = np.zeros((n_corners, n_corners - 1))
-    for k in range(1, n_corners):
-        # Helmert's contrasts: the k-th sets corner k against those before it.
-        corners[:k, k - 1] = 1.0
-        corners[k, k - 1] = -float(k)
-        corners[:, k - 1] /= math.sqrt(k * (k + 1))
-    return corners * (DISAGREEMENT / math.sqrt(2))
-
-
-def nearest_rows(points: Values, corners: NDArray[np.float64]) -> NDArray[np.int64]:
-    """Which corner each point is nearest to; the first of equally near ones."""
-    distance = (corners**2).sum(axis=1) - 2 * points @ corners.T
-    return np.asarray(np.argmin(distance, axis=1))
-
-
 def category_of(code: ColumnCode, points: Values) -> NDArray[np.int64]:
-    """Which category each of some points stands for, by place."""
+    """Which category would be imputed for each of some points, by place."""
     return nearest_rows(points, code.corners()) if isinstance(code, CategoryCode) else np.zeros(len(points), np.int64)
+
+
+def observed_category_of(code: ColumnCode, points: Values) -> NDArray[np.int64]:
+    """Which of a code's ``labels`` observed points are, by place; other than imputed ones they may be rare."""
+    return nearest_rows(points, code.all_corners()) if isinstance(code, CategoryCode) else np.zeros(len(points), np.int64)
 
 
 def seconds_of(code: ColumnCode) -> float:
     """What one unit of a column's coordinate is: a number's own unit, or the seconds that moments are counted in."""
     return NANOSECONDS[code.unit] / 1e9 if isinstance(code, MomentCode) else 1.0
-
-
-def plain_label(label: Any) -> Any:
-    """A label as JSON can hold it: the text of anything that is no string, number or boolean."""
-    if isinstance(label, np.generic):
-        label = label.item()
-    return label if isinstance(label, (str, bool, int, float)) else str(label)
 
 
 def equal_to(values: NDArray[Any], marker: Any) -> NDArray[np.bool_]:
@@ -355,6 +245,11 @@ def equal_to(values: NDArray[Any], marker: Any) -> NDArray[np.bool_]:
     return np.asarray(values == int(marker)) if whole else np.zeros(values.shape, dtype=bool)
 
 
+def keep_to(values: Values, low: Any, high: Any, whole: Any) -> Values:
+    """Values inside bounds, and whole ones where asked for; for all alike or value by value."""
+    return np.clip(np.where(whole, np.rint(values), values) if np.any(whole) else values, low, high)
+
+
 def fit_into(values: Values, kind: np.dtype[Any], low: Any = -math.inf, high: Any = math.inf) -> NDArray[Any]:
     """Round for whole-number kinds, stay inside what the kind can hold, and inside the bounds even where the kind is coarse."""
     if kind.kind == "b":
@@ -362,11 +257,12 @@ def fit_into(values: Values, kind: np.dtype[Any], low: Any = -math.inf, high: An
     if kind.kind == "f":
         largest = np.finfo(kind).max
         cells = np.clip(values, -largest, largest).astype(kind, copy=False)
-        if low == -math.inf and high == math.inf:
-            return cells
         with np.errstate(over="ignore"):  # the neighbour of the largest number, which is computed and not taken
-            cells = np.where(cells.astype(np.float64) > high, np.nextafter(cells, kind.type(-math.inf)), cells)
-            return np.where(cells.astype(np.float64) < low, np.nextafter(cells, kind.type(math.inf)), cells)
+            for outside, inwards in ((np.greater, -math.inf), (np.less, math.inf)):
+                is_outside = outside(cells.astype(np.float64, copy=False), high if outside is np.greater else low)
+                if is_outside.any():
+                    cells = np.where(is_outside, np.nextafter(cells, kind.type(inwards)), cells)
+        return cells
     bounds = np.iinfo(kind)
     rounded = np.clip(np.rint(values), np.ceil(low), np.floor(high))
     cells = np.empty(len(values), dtype=kind)
@@ -376,20 +272,6 @@ def fit_into(values: Values, kind: np.dtype[Any], low: Any = -math.inf, high: An
     cells[too_large], cells[too_small] = bounds.max, bounds.min
     cells[inside] = rounded[inside].astype(kind)
     return cells
-
-
-def numpy_type(column: nw.Series[Any]) -> np.dtype[Any]:
-    """NumPy's name for the type of a column of numbers."""
-    return np.dtype("bool" if column.dtype == nw.Boolean else str(column.dtype).lower())
-
-
-def series_like(source: Any, name: str, values: Any, dtype: Any) -> nw.Series[Any]:
-    """A new column for the frame that ``source``, a frame or a column of it, belongs to."""
-    series = nw.new_series(name, values, dtype=dtype, backend=source.implementation)
-    native = nw.to_native(source)
-    if source.implementation.is_pandas_like() and hasattr(native, "index") and len(series) == len(source):
-        series = nw.maybe_set_index(series, index=native.index)  # keep the rows aligned, whatever the index
-    return series
 
 
 def without_type(column: nw.Series[Any], rows: NDArray[np.int64], values: Sequence[Any]) -> nw.Series[Any]:

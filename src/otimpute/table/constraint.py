@@ -18,6 +18,8 @@ class Constraint:
     bounds: tuple[Any, Any] = (None, None)
     integer: bool = False
     non_negative: bool = False
+    settles_range: bool = False  # whether anything was said about bounds, be it that there are none
+    settles_whole: bool = False  # and about whole numbers
     categories: tuple[Any, ...] | None = None
     ordered: bool = False
 
@@ -74,4 +76,10 @@ def _read_one(name: Any, wishes: Any) -> Constraint:
         categories = tuple(categories)
         if not categories or len(set(categories)) < len(categories):
             raise ValueError(f"categories of column {name!r} must be at least one value, each once, got {list(categories)}")
-    return Constraint(tuple(bounds), categories=categories, **flags)
+    return Constraint(
+        tuple(bounds),
+        categories=categories,
+        settles_range="bounds" in wishes or "non_negative" in wishes,
+        settles_whole="integer" in wishes,
+        **flags,
+    )

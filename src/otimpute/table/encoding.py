@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import narwhals as nw
@@ -12,11 +12,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .._stored import stored
+from .categories import CategoryCode
 from .choose import HOLDS, choose_code, number_code
-from .codes import CategoryCode, ColumnCode, MomentCode, NumberCode, equal_to
+from .codes import ColumnCode, MomentCode, NumberCode, equal_to
 from .constraint import NO_CONSTRAINT, read_constraints
+from .extent import extents_of
 from .moments import moment_kind
-from .native import family_of, has_no_value
+from .native import columns_of, family_of, has_no_value
 from .table import Table
 
 
@@ -41,13 +43,20 @@ class Encoding:
     codes: tuple[ColumnCode, ...]
 
     @classmethod
-    def of_array(cls, n_columns: int, constraints: Any, dtype: np.dtype[Any] | None = None) -> Encoding:
-        """Columns of an array are numbers; constraints go by their position, and must leave a number of the ``dtype``."""
-        wishes = read_constraints(constraints, range(n_columns))
+    def of_array(cls, array: NDArray[Any], constraints: Any = None, marker: Any = math.nan) -> Encoding:
+        """Columns of an array are numbers; constraints go by their position, and must leave a number of its type."""
+        wishes = read_constraints(constraints, range(array.shape[1]))
         for name, wish in wishes.items():
             if wish.categories is not None or wish.ordered:
                 raise ValueError(f"column {name} of an array holds numbers, not categories; pass a data frame instead")
-        codes = [number_code(name, "number", wishes.get(name, NO_CONSTRAINT), dtype) for name in range(n_columns)]
+        values = array if array.dtype.kind == "f" else array.astype(np.float64)
+        extents = extents_of(values if marker != marker else np.where(equal_to(array, marker), np.nan, values))
+        dtype = array.dtype if array.dtype.kind == "f" else None
+        if dtype is None:  # rounded for their type, unless asked to become floats
+            extents = [replace(extent, whole=False) for extent in extents]
+        codes = [
+            number_code(name, "number", wishes.get(name, NO_CONSTRAINT), extent, dtype) for name, extent in enumerate(extents)
+        ]
         return cls((), tuple(codes))
 
     @classmethod
@@ -57,8 +66,7 @@ class Encoding:
         """Choose a code per column from what it holds."""
         wishes = read_constraints(constraints, frame.columns)
         codes = [
-            choose_code(column, wishes.get(column.name, NO_CONSTRAINT), max_categories, marker)
-            for column in frame.iter_columns()
+            choose_code(column, wishes.get(column.name, NO_CONSTRAINT), max_categories, marker) for column in columns_of(frame)
         ]
         return cls(tuple(map(str, frame.columns)), tuple(codes))
 
@@ -88,11 +96,20 @@ class Encoding:
         names = self.names or map(str, range(len(self.codes)))
         return {name: code.kind for name, code in zip(names, self.codes, strict=True)}
 
+    @property
+    def descriptions(self) -> dict[str, str]:
+        """The same with the bounds that imputed numbers keep to: "number ≥ 0"."""
+        return {
+            name: f"{'whole ' * code.whole}{kind}{code.range}" if isinstance(code, NumberCode) else kind
+            for (name, kind), code in zip(self.kinds.items(), self.codes, strict=True)
+        }
+
     def read_array(self, array: NDArray[Any], marker: Any) -> Table:
         """A table from a two-dimensional numeric array; NaN is always missing."""
-        if not self.is_numeric:
-            unlike = next(name for name, code in zip(self.names, self.codes, strict=True) if code.family != "number")
-            raise ValueError(f"column {unlike!r} held no numbers in training, so an array will not do; pass a data frame")
+        unlike = [k for k, code in enumerate(self.codes) if not isinstance(code, NumberCode) and code.kind != "empty"]
+        if unlike:
+            name = self.names[unlike[0]]
+            raise ValueError(f"column {name!r} held no numbers in training, so an array will not do; pass a data frame")
         self._check_width(array.shape[1])
         values = array if array.dtype.kind == "f" else array.astype(np.float64)
         missing = np.isnan(values)
@@ -108,7 +125,7 @@ class Encoding:
         missing = np.empty(shape, dtype=bool, order="F")
         holes = missing if self.is_numeric else np.empty(frame.shape, dtype=bool, order="F")
         place = 0
-        for k, (code, column) in enumerate(zip(self.codes, frame.iter_columns(), strict=True)):
+        for k, (code, column) in enumerate(zip(self.codes, columns_of(frame), strict=True)):
             end = place + code.width
             if has_no_value(column):  # whatever its type
                 values[:, place:end], missing[:, place:end], holes[:, k] = np.nan, True, True
@@ -136,7 +153,7 @@ class Encoding:
         table = self.read_frame(frame, marker)
         return [
             ColumnSummary(column.name, str(column.dtype), code.kind, len(frame), int(holes.sum()), _treatment(code, column))
-            for code, column, holes in zip(self.codes, frame.iter_columns(), table.holes.T, strict=True)
+            for code, column, holes in zip(self.codes, columns_of(frame), table.holes.T, strict=True)
         ]
 
 
@@ -161,10 +178,9 @@ def _check_family(code: ColumnCode, column: nw.Series[Any]) -> None:
     else:
         fits = code.family in ("any", found)
     if not fits:
-        held = HOLDS["nothing" if code.kind == "empty" else code.family]
         raise ValueError(
-            f"column {column.name!r} held {held} in training, now it holds {HOLDS[found]} ({column.dtype}); "
-            + ("fit again" if code.kind == "empty" else "convert it to what it was")
+            f"column {column.name!r} held {HOLDS[code.family]} in training, now it holds {HOLDS[found]} ({column.dtype}); "
+            "convert it to what it was"
         )
 
 
@@ -181,17 +197,16 @@ def refuse_infinity(values: NDArray[np.floating], missing: NDArray[np.bool_], na
 
 def _treatment(code: ColumnCode, column: nw.Series[Any]) -> str:
     if isinstance(code, NumberCode):
-        if code.kind == "empty" or int(column.null_count()) == len(column):
-            return "has no value: filled with 0"
-        span = "" if code.low == -math.inf and code.high == math.inf else f" from {code.low:g} to {code.high:g}"
         whole = "whole " if code.whole or code.kind == "integer" else ""
-        return "true or false" if code.kind == "boolean" else f"{whole}numbers{span}"
+        return "true or false" if code.kind == "boolean" else f"{whole}numbers{code.range}"
     if isinstance(code, CategoryCode):
         n = len(code.categories)
+        if code.pools_rest:
+            return f"one of the {n} most frequent labels"
         return f"one of {n} in order" if code.ordered else f"one of {n} labels" if n > 1 else "the one value"
     if isinstance(code, MomentCode):
         return "dates or times"
     if code.kind == "text":
         values = column.drop_nulls()
-        return "left alone (hardly repeats)" if values.n_unique() > len(values) / 2 else "left alone (many texts)"
-    return "left alone (no value)" if code.kind == "empty" else f"left alone ({column.dtype})"
+        return f"left alone ({'hardly repeats' if values.n_unique() > len(values) / 2 else 'no text is frequent'})"
+    return "left empty (no value)" if code.kind == "empty" else f"left alone ({column.dtype})"

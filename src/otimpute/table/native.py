@@ -6,7 +6,7 @@ Narwhals covers the rest; moments have a file of their own.
 from __future__ import annotations
 
 import datetime as dt
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from decimal import ROUND_CEILING, ROUND_FLOOR, ROUND_HALF_EVEN, Context, Decimal
 from typing import Any
 
@@ -38,6 +38,24 @@ def family_of(column: nw.Series[Any]) -> str:
     if kinds <= {str}:
         return "label"
     return "moment" if len(kinds) == 1 and kinds <= set(PYTHON_MOMENTS) else "other"
+
+
+def columns_of(frame: nw.DataFrame[Any]) -> Iterator[nw.Series[Any]]:
+    """The columns of a frame, those that pandas holds sparsely as ordinary ones."""
+    for column in frame.iter_columns():
+        yield nw.from_native(column.to_native().sparse.to_dense(), series_only=True) if _is_sparse(column) else column
+
+
+def as_sparse_as(source: nw.Series[Any], column: nw.Series[Any]) -> nw.Series[Any]:
+    """The ``column`` held sparsely if the one it was made of is; its values may have become floats."""
+    if not _is_sparse(source):
+        return column
+    sparse, native = source.to_native().dtype, column.to_native()
+    return nw.from_native(native.astype(type(sparse)(native.dtype, sparse.fill_value)), series_only=True)
+
+
+def _is_sparse(column: nw.Series[Any]) -> bool:
+    return column.implementation.is_pandas() and type(column.to_native().dtype).__name__ == "SparseDtype"
 
 
 def has_no_value(column: nw.Series[Any]) -> bool:
@@ -202,3 +220,17 @@ def replace(column: nw.Series[Any], native: Any, rows: NDArray[np.int64], values
     chosen[rows] = True
     replaced = pa.compute.replace_with_mask(native, pa.array(chosen), values).cast(kind)
     return nw.from_native(replaced if isinstance(replaced, pa.ChunkedArray) else pa.chunked_array([replaced]), series_only=True)
+
+
+def numpy_type(column: nw.Series[Any]) -> np.dtype[Any]:
+    """NumPy's name for the type of a column of numbers."""
+    return np.dtype("bool" if column.dtype == nw.Boolean else str(column.dtype).lower())
+
+
+def series_like(source: Any, name: str, values: Any, dtype: Any) -> nw.Series[Any]:
+    """A new column for the frame that ``source``, a frame or a column of it, belongs to."""
+    series = nw.new_series(name, values, dtype=dtype, backend=source.implementation)
+    native = nw.to_native(source)
+    if source.implementation.is_pandas_like() and hasattr(native, "index") and len(series) == len(source):
+        series = nw.maybe_set_index(series, index=native.index)  # keep the rows aligned, whatever the index
+    return series

@@ -9,7 +9,11 @@ import narwhals as nw
 import numpy as np
 from numpy.typing import NDArray
 
-from .codes import CategoryCode, ColumnCode, NumberCode, fit_into, nearest_rows, series_like, write_column
+from .categories import CategoryCode
+from .codes import ColumnCode, NumberCode, fit_into, keep_to, observed_category_of, write_column
+from .native import as_sparse_as, columns_of, series_like
+
+_CHUNK = 8192  # rows of an array that are filled at a time
 
 
 @dataclass(frozen=True)
@@ -39,7 +43,7 @@ class Table:
         for k, code in enumerate(self.codes):
             coordinates = self.values[:, place : place + code.width]
             if isinstance(code, CategoryCode):
-                numbers[:, k] = nearest_rows(coordinates, code.corners())
+                numbers[:, k] = observed_category_of(code, coordinates)
             elif code.width:
                 numbers[:, k] = coordinates[:, 0]
             place += code.width
@@ -66,22 +70,31 @@ class Table:
     def _complete_array(
         self, filled: NDArray[np.float64], keep: NDArray[np.bool_], integers: str, indicators: NDArray[np.int64]
     ) -> NDArray[Any]:
-        whole = self.source.dtype.kind != "f"
-        kind = np.dtype(np.float64) if whole and self.missing.any() and integers == "float" else self.source.dtype
+        has_fractions = self.source.dtype.kind == "f"
+        kind = np.dtype(np.float64) if not has_fractions and self.missing.any() and integers == "float" else self.source.dtype
         # order="K" keeps Fortran tables as they came; a fresh array is writeable even when the source was not.
         completed = self.source.astype(kind, order="K", copy=True)
         if filled.size:
-            completed[self.missing] = fit_into(filled, kind)
-        for k, code in enumerate(self.codes):
-            if isinstance(code, NumberCode) and not code.is_free:
-                rows = self.missing[:, k]
-                exact = filled[np.nonzero(self.missing)[1] == k]
-                completed[rows, k] = fit_into(code.obey(exact), kind, code.low, code.high)
+            self._write_numbers(completed, filled)
         if not keep.all():
             completed = completed[:, keep]
         if len(indicators):
-            completed = np.hstack([completed, self.missing[:, indicators].astype(kind)])
+            completed = np.hstack([completed, self.holes[:, indicators].astype(kind)])
         return completed  # type: ignore[no-any-return]
+
+    def _write_numbers(self, completed: NDArray[Any], filled: NDArray[np.float64]) -> None:
+        """Fill the holes of an array, all columns at once; those without a value in training keep them."""
+        is_filled = np.array([isinstance(code, NumberCode) for code in self.codes])
+        codes = [code if isinstance(code, NumberCode) else NumberCode("number") for code in self.codes]
+        low, high, whole = (np.array([getattr(code, name) for code in codes]) for name in ("low", "high", "whole"))
+        place = 0
+        for begin in range(0, len(completed), _CHUNK):
+            rows, holes = completed[begin : begin + _CHUNK], self.missing[begin : begin + _CHUNK]
+            column = np.nonzero(holes)[1]
+            cells, place = filled[place : place + len(column)], place + len(column)
+            bounds = low[column], high[column]
+            fitting = fit_into(keep_to(cells, *bounds, whole[column]), completed.dtype, *bounds)
+            rows[holes & is_filled] = fitting[is_filled[column]]
 
     def _complete_frame(
         self, filled: NDArray[np.float64], keep: NDArray[np.bool_], integers: str, indicators: NDArray[np.int64]
@@ -90,11 +103,13 @@ class Table:
         dense = np.zeros(self.missing.shape)
         dense[self.missing] = filled
         changed, place = [], 0
-        for k, (code, column) in enumerate(zip(self.codes, frame.iter_columns(), strict=True)):
+        columns = zip(self.codes, frame.iter_columns(), columns_of(frame), strict=True)
+        for k, (code, original, column) in enumerate(columns):
             rows = np.flatnonzero(self.holes[:, k])
             if keep[k] and len(rows):
                 points = dense[rows, place : place + code.width]
-                changed.append(write_column(code, column, rows, points, integers).alias(column.name))
+                written = write_column(code, column, rows, points, integers).alias(column.name)
+                changed.append(as_sparse_as(original, written))
             place += code.width
         changed += [
             series_like(frame, f"missingindicator_{frame.columns[k]}", self.holes[:, k], nw.Boolean()) for k in indicators
