@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from .._words import count, duration, listed, number, share
+from .doubt_notes import doubt_notes, missing_as
 from .method import ColumnChoice, Constraints, MethodChoice
 from .options import InputFile, OutputFile, Reading, Replacing, Showing, Writing, about, check_apart, command, option
 from .page import check_report, make_report, tell_report
@@ -18,7 +19,6 @@ from .show import (
     bar,
     collected_notes,
     console,
-    doubt_note,
     grid,
     tell,
     tell_json,
@@ -126,11 +126,11 @@ class Fitted:
 
     def filled(self) -> list[dict[str, Any]]:
         """Of each used column, how many values were missing and how many were filled in."""
-        columns = []
+        columns, spelled = [], {column.name: column.missing_as for column in self.table.columns}
         for name in self.used:
             before = n_missing(self.table.frame.column(name))
             after = n_missing(self.completed.column(name))
-            columns.append({"name": name, "n_missing": before, "n_filled": before - after})
+            columns.append({"name": name, "n_missing": before, "n_filled": before - after, "missing_as": dict(spelled[name])})
         return columns
 
     @property
@@ -165,8 +165,6 @@ def learn(
     source: str, reading: Reading, choice: ColumnChoice, constraints: Constraints, method: MethodChoice, showing: Showing
 ) -> Fitted:
     """Fit an imputer to the chosen columns of a file."""
-    from ..files import find_doubts
-
     imputer = method.imputer()  # first: mistakes in its options should not wait for a long file
     with working(f"reading {source} …", shown=not showing.quiet):
         table = reading.read(source)
@@ -182,8 +180,9 @@ def learn(
         begun = time.perf_counter()
         filled = _fit(imputer, frame.select(used), method, shown=not (showing.quiet or showing.json))
         seconds = time.perf_counter() - begun
+    imputer.file_gaps_ = [sorted(table.gaps.get(name, ())) for name in used]
     notes += _never_filled(frame, wishes)
-    notes += [doubt_note(doubt) for doubt in find_doubts(table) if doubt.name in used]
+    notes += doubt_notes(table, used)
     empty = [name for name in chosen if name not in used]
     if empty:
         notes.append(f"no value to learn from in {listed(empty)}: left empty")
@@ -259,7 +258,7 @@ def _show(fitted: Fitted, out: str) -> None:
         tell("nothing was missing in the columns that were used")
         return
     n_rows = fitted.table.frame.num_rows
-    table = grid("column", ("filled", "right"), "", ("missing", "right"))
+    table = grid("column", ("filled", "right"), "", ("missing", "right"), "missing as")
     add_rows(
         table,
         [
@@ -268,6 +267,7 @@ def _show(fitted: Fitted, out: str) -> None:
                 f"{column['n_filled']:,}" if column["n_filled"] == column["n_missing"] else "left alone",
                 bar(column["n_missing"], n_rows),
                 share(column["n_missing"], n_rows),
+                missing_as(column["missing_as"]),
             ]
             for column in rows
         ],

@@ -34,15 +34,17 @@ class CsvSource:
         if first is None:
             raise ValueError("the file is empty")
         self.header = first if dialect.header else None
-        evidence = [Evidence(dialect) for _ in range(first.n_columns)]
+        names = self._names(first, dialect)
+        dialect.told.check(names)
+        evidence = [Evidence(name, dialect) for name in names]
         self.n_rows = 0
         for chunk in chunks if dialect.header else chain([first], chunks):
             self.n_rows += len(chunk)
             for k, seen in enumerate(evidence):
-                seen.observe(Cells(chunk.column(k), dialect.quote))
+                seen.observe(Cells(chunk.column(k), dialect))
         if not self.n_rows:
             raise ValueError("the file has column names but no rows; pass header=False if its only line is a row")
-        self.dialect, self.columns = decide_columns(evidence, self._names(first, dialect), dialect, schema)
+        self.dialect, self.columns, self.doubts = decide_columns(evidence, dialect, schema)
 
     @property
     def schema(self) -> ArrowSchema:

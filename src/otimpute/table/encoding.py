@@ -88,6 +88,13 @@ class Encoding:
         names = self.names or map(str, range(len(self.codes)))
         return {name: code.kind for name, code in zip(names, self.codes, strict=True)}
 
+    @property
+    def labels(self) -> dict[str, tuple[Any, ...]]:
+        """The categories of the columns that hold some, by name."""
+        return {
+            name: code.categories for name, code in zip(self.names, self.codes, strict=False) if isinstance(code, CategoryCode)
+        }
+
     def read_array(self, array: NDArray[Any], marker: Any) -> Table:
         """A table from a two-dimensional numeric array; NaN is always missing."""
         if not self.is_numeric:
