@@ -201,7 +201,7 @@ def _origin(table: TableFile) -> str:
     parts = [told["format"]]
     if "dialect" in told:
         dialect = told["dialect"]
-        delimiter = {",": "commas", ";": "semicolons", "\t": "tabulators", "|": "bars"}.get(
+        delimiter = {",": "commas", ";": "semicolons", "\t": "tabulators", "|": "bars", " ": "spaces"}.get(
             dialect["delimiter"], repr(dialect["delimiter"])
         )
         if len(told["columns"]) > 1:

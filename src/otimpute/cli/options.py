@@ -94,7 +94,7 @@ class Reading:
     """How files are read; what is not said is detected."""
 
     file_format: Annotated[str | None, _FILE("csv, tsv, parquet, arrow or excel.", "--format", default="by its name")] = None
-    delimiter: Annotated[str | None, _FILE("What separates fields; tab for a tabulator.", default="detected")] = None
+    delimiter: Annotated[str | None, _FILE("What separates fields; also tab, space.", default="detected")] = None
     decimal: Annotated[str | None, _FILE("Decimal mark, a point or a comma.", default="detected")] = None
     encoding: Annotated[str | None, _FILE("utf-8, cp1252, utf-16, ...", default="detected")] = None
     quote: Annotated[str | None, _FILE("Quote character; '' for none.", default='"')] = None
@@ -132,7 +132,7 @@ class Reading:
             yield source
 
     def _told(self) -> dict[str, Any]:
-        delimiter = {"tab": "\t", "\\t": "\t"}.get(self.delimiter or "", self.delimiter)
+        delimiter = {"tab": "\t", "\\t": "\t", "space": " "}.get(self.delimiter or "", self.delimiter)
         told = {
             "format": self.file_format, "delimiter": delimiter, "decimal": self.decimal, "encoding": self.encoding,
             "quote": self.quote, "day_first": self.day_first, "sheet": self.sheet, "header": None if self.header else False,

@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from typing import Any, BinaryIO
 
 from .._checks import check_choice, check_flag
-from .spellings import NOTHING_TOLD, Spellings, Told
-from .tokens import cut
+from .spellings import NA_IN_NUMBERS, NOTHING_TOLD, Spellings, Told
+from .tokens import cut, unquoted
 
 DELIMITERS = ("\t", ";", "|", ",")  # where several would do: commas may be decimal marks, the others hardly ever are
 
@@ -24,6 +24,7 @@ _BYTE_ORDER_MARKS = (  # UTF-32 first: its mark begins with that of UTF-16
     (codecs.BOM_UTF16_LE, "utf-16-le"),
     (codecs.BOM_UTF16_BE, "utf-16-be"),
 )
+_NUMBER = re.compile(r"[+-]?\d*[.,]?\d+[.,]?(?:[eE][+-]?\d+)?")
 _WITH_MARK = {"utf-8-sig": "utf-8", "utf-16": "utf-16-le", "utf-32": "utf-32-le"}
 _NOT_TEXT = (
     (b"PAR1", "a Parquet file", "name it .parquet or pass format='parquet'"),
@@ -85,6 +86,8 @@ def detect_dialect(
     ----------
     stream
         A binary stream that can go back to its start.
+    delimiter
+        What separates fields; a space means any number of them.
     na_values
         Spellings of missing values instead of the usual ones, which are weighed column by column: a list for all columns, or a
         dict of lists by column, under None for all others. Numbers mean all that are equal. Empty fields are always missing.
@@ -200,6 +203,8 @@ def _detect_delimiter(sample: str, quote: str, newline: str, excluded: str) -> s
     fitting = {delimiter: share for delimiter, (share, width) in shares.items() if width > 1}
     if fitting and max(fitting.values()) > 0.8:
         return max(fitting, key=fitting.__getitem__)  # the first of the best
+    if _has_columns_of_numbers(sample, quote, newline):
+        return " "
     most_used = max(used, key=used.__getitem__)
     if used[most_used] > 0.5 and not (most_used == "," and _has_only_decimal_commas(sample)):
         return most_used
@@ -209,3 +214,17 @@ def _detect_delimiter(sample: str, quote: str, newline: str, excluded: str) -> s
 
 def _has_only_decimal_commas(sample: str) -> bool:
     return all(re.fullmatch(r'[ "]*[+-]?\d*,\d+[ "]*', line) for line in sample.splitlines() if "," in line)
+
+
+def _has_columns_of_numbers(sample: str, quote: str, newline: str) -> bool:
+    """Whether spaces cut all rows into as many fields, and one column holds numbers, so that these are not words of a text.
+
+    The first line may differ, if it has several fields too: what is wrong with it can be said then.
+    """
+    fields, _, widths, _ = cut(sample, " ", quote, newline)
+    widths = widths[:_ROWS_TO_COMPARE]
+    if len(widths) < 2 or widths[0] < 2 or len(set(widths[1:])) != 1:
+        return False
+    cells = [unquoted(field, quote).strip() for field in fields[widths[0] : sum(widths)]]
+    columns = [[cell for cell in cells[k :: widths[1]] if cell not in NA_IN_NUMBERS] for k in range(widths[1])]
+    return any(column and all(_NUMBER.fullmatch(cell) for cell in column) for column in columns)

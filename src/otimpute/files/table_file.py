@@ -117,8 +117,7 @@ class TableFile(TableSource):
 
         Other parameters are those of `write`.
         """
-        # A row that is one empty field would be an empty line, which means nothing at the end of a file.
-        empty = 2 * self.reader.dialect.quote if isinstance(self.reader, CsvSource) and self.frame.num_columns == 1 else ""
+        empty = self.reader.empty if isinstance(self.reader, CsvSource) else ""
         with open_writer(path, self, force=force, format=format) as writer:
             first = 0
             for chunk in self.reader.chunks_of(self.frame):
