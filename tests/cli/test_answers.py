@@ -7,6 +7,8 @@ import re
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 import otimpute
@@ -73,6 +75,7 @@ def test_a_column_that_is_not_there_is_refused(invoke: Any) -> None:
 )
 def test_a_model_takes_the_decision_along(invoke: Any, told: list[str], filled: list[bool]) -> None:
     invoke("fit", "in.csv", "--model", "m", "-m", "mean", "-q", *told)
+    assert "missing: drinks NA × 45\n" in invoke("fit", "in.csv", "--model", "n", "-m", "mean", "-f").stderr
     Path("new.csv").write_text("drinks,x\nNone,1.5\nNA,2.5\nSome,\n")
     new = ["None", "NA", "Some"]
     invoke("apply", "m", "new.csv", "-o", "out.csv", "-q")
@@ -130,6 +133,11 @@ def test_hints_name_their_options(invoke: Any) -> None:
     assert "my id has every number once, from 1 to 100: if it only numbers the rows, pass --exclude 'my id'" in shown
     settled = invoke("inspect", "in.csv", "--na", "x=-999", "--exclude", "my id").stdout
     assert "note:" not in settled
+
+
+def test_what_cannot_be_told_of_typed_files_is_not_suggested(invoke: Any) -> None:
+    pq.write_table(pa.table({"x": [-999.0] * 20 + [k % 17 + 0.5 for k in range(80)]}), "in.parquet")
+    assert "(0.5 to 16.5): if it means missing, make it null\n" in invoke("inspect", "in.parquet").stdout
 
 
 def test_files_with_spaces_are_filled_in_their_holes(invoke: Any) -> None:

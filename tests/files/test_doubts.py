@@ -89,4 +89,4 @@ def test_numbers_of_rows_are_named(doubts: Any) -> None:
 def test_typed_files_have_sentinels_too(tmp_path: Path) -> None:
     pq.write_table(pa.table({"x": [-999.0] * 30 + [float(number) for number in NUMBERS]}), tmp_path / "t.parquet")
     (found,) = find_doubts(read_file(tmp_path / "t.parquet"))
-    assert (found.name, found.spelling, found.n_cells) == ("x", "-999", 30)
+    assert (found.name, found.spelling, found.n_cells, found.is_text) == ("x", "-999", 30, False)

@@ -41,9 +41,10 @@ def doubt_note(doubt: Doubt) -> str:
         )
     if isinstance(doubt, Sentinel):
         rest = f"{number(doubt.low)} to {number(doubt.high)}"
+        cure = f"pass {_options('--na', doubt.name, [doubt.spelling, *doubt.na_values])}" if doubt.is_text else "make it null"
         return (
             f"{doubt.name}: {doubt.spelling} × {doubt.n_cells:,} is far from all other values ({rest}): "
-            f"if it means missing, pass {_options('--na', doubt.name, [doubt.spelling, *doubt.na_values])}"
+            f"if it means missing, {cure}"
         )
     return (
         f"{doubt.name} has every number once, from {doubt.first} to {doubt.last}: "

@@ -107,6 +107,9 @@ def fit(
     tell_notes(fitted.notes)
     if not showing.quiet:
         tell(f"{model}: {method.method} learned from {_size(fitted.table)} in {duration(fitted.seconds)}")
+        gaps = {column["name"]: missing_as(column["missing_as"]) for column in fitted.filled() if column["missing_as"]}
+        if gaps:
+            tell("missing: " + listed([f"{name} {spelled}" for name, spelled in gaps.items()], 20))
         tell_verdict(fitted.imputer)
         tell(f"fill other rows with: otimpute apply {model} IN -o OUT", style="dim")
 

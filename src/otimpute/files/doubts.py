@@ -21,6 +21,7 @@ from .spellings import DoubtfulSpelling
 if TYPE_CHECKING:
     from .table_file import TableFile
 
+_TYPED = ("parquet", "arrow")
 _SAMPLE = 1000  # most columns of text show by so many values that they are none of numbers
 _MOST = 0.9  # so many numbers make any column of text suspicious,
 _SOME = 0.2  # and so many one that has few texts beside many numbers
@@ -62,6 +63,7 @@ class Sentinel:
     low: float  # of the others
     high: float
     na_values: tuple[str, ...] = ()
+    is_text: bool = True  # or Excel: what means a missing value can be told
 
 
 @dataclass(frozen=True)
@@ -93,18 +95,18 @@ def find_doubts(table: TableFile) -> list[Doubt]:
 
 
 def _of_column(table: TableFile, column: Column) -> Iterator[Doubt]:
-    if column.kind == "string" and table.format not in ("parquet", "arrow"):
+    if column.kind == "string" and table.format not in _TYPED:
         dialect = table.reader.dialect if isinstance(table.reader, CsvSource) else Dialect(decimal=".")
         yield from _in_text(table, column, dialect)
     elif column.kind in ("integer", "number"):
         numbers = table.frame.column(column.name).drop_null().to_numpy()
         numbers = numbers[np.isfinite(numbers)] if column.kind == "number" else numbers
-        yield from _sentinels(column, numbers)
+        yield from _sentinels(column, numbers, table.format not in _TYPED)
         if column.kind == "integer" and not column.n_missing and _are_row_numbers(column.name, numbers):
             yield RowNumbers(column.name, int(numbers.min()), int(numbers.max()))
 
 
-def _sentinels(column: Column, numbers: NDArray[Any]) -> Iterator[Sentinel]:
+def _sentinels(column: Column, numbers: NDArray[Any], is_text: bool) -> Iterator[Sentinel]:
     values, counts = np.unique(numbers, return_counts=True)
     if len(values) <= _MANY_NUMBERS:
         return
@@ -116,7 +118,7 @@ def _sentinels(column: Column, numbers: NDArray[Any]) -> Iterator[Sentinel]:
         if n_cells >= enough and min(abs(float(value - low)), abs(float(value - high))) > far:
             others = tuple(spelling for spelling in column.missing_as if spelling)
             spelling = str(int(value)) if value == int(value) else str(value)
-            yield Sentinel(column.name, spelling, int(n_cells), float(low), float(high), others)
+            yield Sentinel(column.name, spelling, int(n_cells), float(low), float(high), others, is_text)
 
 
 def _are_row_numbers(name: str, numbers: NDArray[Any]) -> bool:

@@ -92,7 +92,7 @@ class Evidence:
             return Draft("timestamp", pa.timestamp("us"), dates[0])
         return Draft("date", pa.date32(), dates[0])
 
-    def fit_to(self, data_type: ArrowType, decimal: str) -> Draft:
+    def fit_to(self, data_type: ArrowType, decimal: str, *, is_known: bool) -> Draft:
         """The column if its type is known already; whether the fields fit shows when they are read."""
         kind = kind_of(data_type)
         if kind == "other" or (kind == "timestamp" and data_type.tz is not None):
@@ -106,6 +106,8 @@ class Evidence:
         if kind in ("date", "timestamp"):
             return Draft(kind, data_type, self._date_format(kind == "timestamp"))
         numbers = self.numbers[decimal]
+        if not self._is_grouped_surely(numbers, is_known):
+            numbers = NumberClues(decimal)  # 1,234 is refused rather than misread
         return Draft(kind, data_type, numbers.integer() if kind == "integer" else numbers.number())
 
     def seen(self, draft: Draft) -> Seen:
@@ -152,7 +154,9 @@ def decide_columns(
         decimal, is_known = "," if votes[","] > votes["."] else ".", votes[","] != votes["."]
     known = {} if schema is None else dict(zip(schema.names, schema.types, strict=True))
     drafts = [
-        seen.fit_to(known[seen.name], decimal) if seen.name in known else seen.draft(decimal, is_known=is_known)
+        seen.fit_to(known[seen.name], decimal, is_known=is_known)
+        if seen.name in known
+        else seen.draft(decimal, is_known=is_known)
         for seen in evidence
     ]
     answers, doubts = find_answers([seen.seen(draft) for seen, draft in zip(evidence, drafts, strict=True)])
