@@ -131,6 +131,7 @@ def told(fields: list[str], data_type: Any, **overrides: Any) -> list[Any]:
         (["1", "2", "?"], pa.float64(), [1.0, 2.0, None]),
         (["1,5", "2"], pa.float32(), [1.5, 2.0]),
         (["1.234,5", "2"], pa.float64(), [1234.5, 2.0]),
+        (["1.234.567", "2"], pa.int64(), [1234567, 2]),
         (["1", "2"], pa.string(), ["1", "2"]),
         (["1", "1"], pa.bool_(), [True, True]),
         (["n", "-"], pa.bool_(), [False, None]),

@@ -80,10 +80,10 @@ class Evidence:
             return Draft("empty", pa.null(), is_text=True)
         if pair is not None:
             return Draft("boolean", pa.bool_(), pair, is_text=pair.true.lower() not in ("1", "true"))
-        for whole in (numbers, *self.numbers.values()):  # 1.234.567 is one, whatever the decimal mark
-            if whole.fit and whole.whole and whole.small and self._is_grouped_surely(whole, is_known and whole is numbers):
-                return Draft("integer", pa.int64(), whole.integer())
-        if numbers.fit and not numbers.whole and self._is_grouped_surely(numbers, is_known):
+        integers = self._integers(decimal, is_known)
+        if integers is not None:
+            return Draft("integer", pa.int64(), integers.integer())
+        if numbers.fit and not numbers.whole and _is_grouped_surely(numbers, is_known):
             return Draft("number", pa.float64(), numbers.number())
         dates = [clues.format() for clues in self.dates if clues.fit]
         if len(dates) != 1:
@@ -105,10 +105,11 @@ class Evidence:
             return Draft(kind, data_type, self.booleans.format(told=True) or BooleanFormat())
         if kind in ("date", "timestamp"):
             return Draft(kind, data_type, self._date_format(kind == "timestamp"))
+        if kind == "integer":
+            return Draft(kind, data_type, (self._integers(decimal, is_known) or NumberClues(decimal)).integer())
         numbers = self.numbers[decimal]
-        if not self._is_grouped_surely(numbers, is_known):
-            numbers = NumberClues(decimal)  # 1,234 is refused rather than misread
-        return Draft(kind, data_type, numbers.integer() if kind == "integer" else numbers.number())
+        # 1,234 is refused rather than misread.
+        return Draft(kind, data_type, (numbers if _is_grouped_surely(numbers, is_known) else NumberClues(decimal)).number())
 
     def seen(self, draft: Draft) -> Seen:
         """What tells answers from missing values."""
@@ -138,10 +139,13 @@ class Evidence:
             )
         return formats[0] if formats else DateFormat(gap=" " if timed else "")
 
-    @staticmethod
-    def _is_grouped_surely(numbers: NumberClues, is_known: bool) -> bool:
-        """Whether 1,234 cannot be a number with three decimals."""
-        return not numbers.group or numbers.certain or is_known
+    def _integers(self, decimal: str, is_known: bool) -> NumberClues | None:
+        """What shows that all are whole numbers; 1.234.567 is one whatever the decimal mark."""
+        for numbers in (self.numbers[decimal], *self.numbers.values()):
+            surely = _is_grouped_surely(numbers, is_known and numbers.mark == decimal)
+            if numbers.fit and numbers.whole and numbers.small and surely:
+                return numbers
+        return None
 
 
 def decide_columns(
@@ -162,6 +166,11 @@ def decide_columns(
     answers, doubts = find_answers([seen.seen(draft) for seen, draft in zip(evidence, drafts, strict=True)])
     columns = [seen.decide(draft, kept) for seen, draft, kept in zip(evidence, drafts, answers, strict=True)]
     return replace(dialect, decimal=decimal), columns, doubts
+
+
+def _is_grouped_surely(numbers: NumberClues, is_known: bool) -> bool:
+    """Whether 1,234 cannot be a number with three decimals."""
+    return not numbers.group or numbers.certain or is_known
 
 
 def _votes(numbers: NumberClues) -> bool:
