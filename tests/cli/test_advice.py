@@ -21,11 +21,11 @@ TYPO = "id,x\n" + "".join(f"a{k},{'1O.5' if k == 77 else 'NA' if k == 5 else k +
 
 def test_a_typo_among_numbers_is_named_with_its_line(invoke: Any) -> None:
     Path("in.csv").write_text(TYPO)
-    note = "note: x: 198 of 199 values are numbers, not '1O.5' (line 79): correct it, or pass --na 1O.5 --na NA"
+    note = "note: x: 198 of 199 values are numbers, not '1O.5' (line 79): correct it, or pass --na x=1O.5 --na x=NA"
     assert note in invoke("inspect", "in.csv").stdout
     assert note in invoke("impute", "in.csv", "-o", "out.csv", "-m", "mean", "-q").stderr
     assert "numbers" not in invoke("impute", "in.csv", "-o", "b.csv", "--columns", "id", "-m", "mean", "-q").stderr
-    cured = invoke("inspect", "in.csv", "--na", "1O.5", "--na", "NA").stdout
+    cured = invoke("inspect", "in.csv", "--na", "x=1O.5", "--na", "x=NA").stdout
     assert "values are" not in cured
     assert re.search(r"\nx +number", cured)
 
@@ -34,7 +34,7 @@ def test_a_typo_among_numbers_is_named_with_its_line(invoke: Any) -> None:
 def test_holes_among_numbers_that_were_not_told_are_named(invoke: Any, spelling: str) -> None:
     Path("in.csv").write_text("x,y\n" + "1.5,2\n" * 30 + f"{spelling},3\n" * 3 + "X,1\n")
     shown = invoke("inspect", "in.csv", "--na", "X").stdout
-    assert f"30 of 33 values are numbers, not {spelling!r} (line 32): correct it, or pass --na {spelling} --na X" in shown
+    assert f"30 of 33 values are numbers, not {spelling!r} (line 32): correct it, or pass --na x={spelling} --na x=X" in shown
 
 
 def test_dates_that_do_not_show_what_comes_first_are_named(invoke: Any) -> None:

@@ -85,7 +85,10 @@ def test_a_summary_for_machines(invoke: Any, table: Path) -> None:
     told = json.loads(result.stdout)
     assert result.stderr == ""
     assert (told["method"], told["seed"], told["n_rows"], told["output"]) == ("knn", 0, 6, "out.csv")
-    assert told["columns"] == [{"name": "x", "n_missing": 2, "n_filled": 2}, {"name": "y", "n_missing": 2, "n_filled": 2}]
+    assert told["columns"] == [
+        {"name": "x", "n_missing": 2, "n_filled": 2, "missing_as": {"": 1, "?": 1}},
+        {"name": "y", "n_missing": 2, "n_filled": 2, "missing_as": {"NA": 1, "": 1}},
+    ]
     assert told["not_used"] == ["id", "big"]
     result = invoke("impute", table, "-o", "-", "--exclude", "id,big", "-m", "knn", "--json")
     assert json.loads(result.stderr)["output"] == "-"

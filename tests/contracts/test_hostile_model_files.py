@@ -170,6 +170,8 @@ INCONSISTENT: dict[str, tuple[str, Change, str]] = {
     "another number of columns": ("mean", value("n_features_in_", to=5), "has 4 table where 5 are expected"),
     "no whole number": ("mean", value("n_features_in_", to=4.0), "n_features_in_ must be a whole number"),
     "names of the wrong number": ("mean", value("feature_names_in_", to=["a"]), "feature_names_in_ has 1 table"),
+    "gaps of other columns": ("mean", value("file_gaps_", to=[["NA"]]), "file_gaps_ has other columns than the table"),
+    "gaps that are no texts": ("mean", value("file_gaps_", to=[[1]] * 4), "must be of type str"),
     "names that are none": ("mean", value("feature_names_in_", to=[None] * 4), "must be a list of names"),
     "an indicator outside": ("mean", array("indicator_columns_", lambda _: np.array([4])), OUTSIDE),
     "a column that turned empty": ("mean", entry("_empty", 0, True), "name different columns"),

@@ -7,8 +7,9 @@ import io
 
 import pytest
 
-from otimpute.files.csv_file import CsvSource
+from otimpute.files.csv_file import CsvSource, CsvWriter
 from otimpute.files.dialect import Dialect, detect_dialect
+from otimpute.files.spellings import Told
 
 pytest.importorskip("pyarrow")
 
@@ -125,9 +126,7 @@ def test_one_spelling_of_missing_values_is_a_list_of_one() -> None:
 
 def test_overrides_win() -> None:
     dialect = detect("a;b,c\n1;2,3\n", delimiter=",", header=False, na_values=["9"], decimal=",", quote="")
-    assert dialect == Dialect(
-        delimiter=",", header=False, na_values=frozenset({"9", ""}), na_in_numbers=frozenset(), decimal=",", quote=""
-    )
+    assert dialect == Dialect(delimiter=",", header=False, told=Told({None: frozenset({"9"})}), decimal=",", quote="")
 
 
 def kinds(text: str, **overrides: object) -> dict[str, str]:
@@ -146,11 +145,43 @@ def test_a_decimal_comma_far_behind_the_beginning_counts() -> None:
 
 def test_groups_of_thousands_are_not_decimals() -> None:
     assert kinds("a;b\n1,234;1\n5,678;2\n") == {"a": "string", "b": "integer"}
-    assert kinds("a;b\n1,234;1.5\n5,678;2.5\n") == {"a": "string", "b": "number"}
-    assert kinds("a;b\n1.234;1,5\n5.678;2,5\n") == {"a": "string", "b": "number"}
+    assert kinds("a;b\n1,234;1.5\n5,678;2.5\n") == {"a": "integer", "b": "number"}
+    assert kinds("a;b\n1.234;1,5\n5.678;2,5\n") == {"a": "integer", "b": "number"}
     assert kinds("a;b\n1,234;1,5\n5,678;2,5\n") == {"a": "number", "b": "number"}
     assert kinds("a;b\n1,234;1\n5,678;2\n", decimal=",") == {"a": "number", "b": "integer"}
-    assert kinds('a,b\n"1,234,567",1\n"2,345,678",2\n') == {"a": "string", "b": "integer"}
+    assert kinds("a;b\n1,234;1\n5,678;2\n", decimal=".") == {"a": "integer", "b": "integer"}
+    assert kinds('a,b\n"1,234,567",1\n"2,345,678",2\n') == {"a": "integer", "b": "integer"}
+    assert kinds("a;b\n1.234.567;1.5\n2.345;2.5\n") == {"a": "integer", "b": "number"}
+
+
+@pytest.mark.parametrize(
+    "fields", [["1,234.50", "1234.50"], ["1,23.50", "2"], ["1,2345.5", "2"], ["1,234.5e3", "2"], ["01,234.5", "2"]]
+)
+def test_thousands_that_are_not_written_alike_are_no_numbers(fields: list[str]) -> None:
+    assert kinds("a;b\n" + "".join(f"{field};1\n" for field in fields))["a"] == "string"
+
+
+@pytest.mark.parametrize("rows", [1, None])
+def test_numbers_with_marks_between_thousands_are_read_and_written(rows: int | None) -> None:
+    for data, values in [
+        (b"a;b\n1.295,84;x\n7,50;y\n;z\n", [1295.84, 7.5, None]),
+        (b'a,b\n"1,234.50",x\n-12.25,y\n,z\n', [1234.5, -12.25, None]),
+    ]:
+        source = CsvSource(io.BytesIO(data))
+        sink = io.BytesIO()
+        writer = CsvWriter(sink, source.dialect, source.columns, source.header, source.dialect.delimiter)
+        read = []
+        for chunk in source.chunks(rows):
+            read += chunk.frame.column("a").to_pylist()
+            writer.write(chunk, chunk.frame.set_column(0, "a", chunk.frame.column("a").fill_null(1_234_567.891)))
+        assert read == values
+        filled = b"1.234.567,89" if b";" in data else b'"1,234,567.89"'
+        assert sink.getvalue() == data[: data.rindex(b"\n", 0, -1) + 1] + filled + data[-3:]
+
+
+def test_thousands_that_show_late_count() -> None:
+    assert kinds("a;b\n" + "1,5;1\n" * 60_000 + "1.234,5;1\n")["a"] == "number"
+    assert kinds("a;b\n" + "1234,5;1\n" * 60_000 + "1.234,5;1\n")["a"] == "string"
 
 
 def test_quoted_decimal_commas_can_be_told_in_files_with_commas() -> None:

@@ -56,7 +56,8 @@ def class_chances(
     known = columns.scaler.apply(values, coordinates)[~missing[:, first]]
     n_classes = len(code.categories) if isinstance(code, CategoryCode) else len(corners)
     chances = ClassChances(
-    """Of the column at ``place`` of the table, whose coordinates begin at ``first``; None without any to choose from."""
+        place, first, ordered, standardised, np.ones(len(corners)), n_classes, offsets=np.zeros(len(corners)),
+        is_label=code.has_labels,
         is_decided=code.has_labels and not (fractions and code.kind == "boolean"),
     )  # fmt: skip
     counts = np.bincount(chances.nearest(known), minlength=len(corners)) + 0.5

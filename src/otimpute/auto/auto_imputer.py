@@ -9,7 +9,6 @@ from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.utils.validation import check_is_fitted
 
 from .._checks import check_choice, check_count, check_flag, check_real
 from .._gpu import check_device
@@ -20,7 +19,7 @@ from .._warn import warn_user
 from ..baselines import GaussianMixtureImputer
 from ..estimator import BaseImputer, FitProgress, progress_bar
 from ..exceptions import FitStoppedWarning, OtimputeWarning, StoredFileError
-from ..table import CategoryCode, Table, seconds_of
+from ..table import Table, seconds_of
 from ._experts import MIXTURE, OUT_OF_TIME, Asked, read_experts
 from ._learn import Learned, learn
 from ._model import AutoModel
@@ -190,17 +189,6 @@ class AutoImputer(BaseImputer):
         wanted = self.categories_
         found = self._learned().chances(values, missing)
         return {names[place]: each for place, each in found.items() if names[place] in wanted}
-
-    @property
-    def categories_(self) -> dict[Any, list[Any]]:
-        """By column of categories or booleans, its categories in the order of `predict_proba`."""
-        check_is_fitted(self)
-        names = self._column_names()
-        return {
-            names[k]: list(code.labels) if isinstance(code, CategoryCode) else [False, True]
-            for k, code in enumerate(self._encoding.codes)
-            if code.kind == "boolean" or isinstance(code, CategoryCode)
-        }
 
     def _check_parameters(self) -> None:
         check_device(self.device)

@@ -47,7 +47,7 @@ def apply(
     begun, n_rows, n_filled = time.perf_counter(), 0, 0
     with (
         collected_notes() as notes,
-        reading.open(source, schema_of(imputer)) as table,
+        reading.open(source, schema_of(imputer), gaps_of(imputer)) as table,
         writing.open(out, table) as writer,
         beside.open(table.schema.names, writing) as write_beside,
         working(f"reading {source} …", shown=not showing.quiet) as say,
@@ -129,3 +129,17 @@ def schema_of(imputer: BaseImputer) -> Any:
         if kind in types:
             fields.append((name, pa.array(labels).type if labels else types[kind]))
     return pa.schema(fields)
+
+
+def gaps_of(imputer: BaseImputer) -> dict[str, list[str]]:
+    """What means a missing value in the columns of a model: as in the file it was fitted to.
+
+    A model of a data frame knows no spellings, but its categories: what is one of them is no missing value.
+    """
+    from ..files import NA_VALUES
+
+    gaps: list[list[str]] | None = getattr(imputer, "file_gaps_", None)
+    if gaps is not None:
+        return dict(zip(imputer.column_kinds_, gaps, strict=True))
+    of_text = {name: labels for name, labels in imputer.categories_.items() if imputer.column_kinds_[name] != "boolean"}
+    return {name: sorted(NA_VALUES - set(labels)) for name, labels in of_text.items()}

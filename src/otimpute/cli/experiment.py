@@ -97,8 +97,8 @@ def score(
     with about(truth):
         names = choice.of(true.frame.column_names)
         right = true.frame.select(names)
-    guess = _read_like(right, imputed, reading)
-    missing = _holes(right, holes, reading)
+    guess = _read_like(right, imputed, reading, true.gaps)
+    missing = _holes(right, holes, reading, true.gaps)
     with about(imputed):
         scores = score_table(right, guess, missing)
     notes = [f"not all holes were filled: {each.n_unfilled} of {each.name}" for each in scores.columns if each.n_unfilled]
@@ -176,23 +176,23 @@ def _draw(frame: Any, names: list[str], mechanism: str, rate: float, settings: l
     return hidden
 
 
-def _read_like(frame: Any, path: str, reading: Reading) -> Any:
+def _read_like(frame: Any, path: str, reading: Reading, known_gaps: Any) -> Any:
     """The same columns of another file, of the same types where it is text; integers may have become numbers."""
     from .._optional import require
 
     pa = require("pyarrow", "reading tables", "cli")
     known = [field for field in frame.schema if not pa.types.is_null(field.type)]
     types = [(field.name, pa.float64() if pa.types.is_integer(field.type) else field.type) for field in known]
-    with reading.open(path, pa.schema(types)) as source:
+    with reading.open(path, pa.schema(types), known_gaps) as source:
         return _matching(frame, pa.concat_tables([chunk.frame for chunk in source.chunks()]))
 
 
-def _holes(frame: Any, path: str | None, reading: Reading) -> NDArray[np.bool_]:
+def _holes(frame: Any, path: str | None, reading: Reading, known_gaps: Any) -> NDArray[np.bool_]:
     import numpy as np
 
     if path is None:
         return np.ones((frame.num_rows, frame.num_columns), dtype=bool)
-    incomplete = reading.read(path).frame
+    incomplete = reading.read(path, known_gaps).frame
     with about(path):
         return np.column_stack([column.is_null(nan_is_null=True).to_numpy() for column in _matching(frame, incomplete).columns])
 

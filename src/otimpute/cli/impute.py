@@ -12,6 +12,7 @@ import typer
 
 from .._words import count, duration, listed, number, share
 from .beside import Beside
+from .doubt_notes import doubt_notes, missing_as
 from .method import ColumnChoice, Constraints, MethodChoice
 from .options import InputFile, OutputFile, Reading, Replacing, Showing, Writing, about, check_apart, command, option
 from .page import check_report, make_report, tell_report
@@ -20,7 +21,6 @@ from .show import (
     bar,
     collected_notes,
     console,
-    doubt_note,
     grid,
     tell,
     tell_json,
@@ -123,6 +123,9 @@ def fit(
     tell_notes(fitted.notes)
     if not showing.quiet:
         tell(f"{model}: {method.method} learned from {_size(fitted.table)} in {duration(fitted.seconds)}")
+        gaps = {column["name"]: missing_as(column["missing_as"]) for column in fitted.filled() if column["missing_as"]}
+        if gaps:
+            tell("missing: " + listed([f"{name} {spelled}" for name, spelled in gaps.items()], 20))
         tell_verdict(fitted.imputer)
         tell(f"fill other rows with: otimpute apply {model} IN -o OUT", style="dim")
 
@@ -142,13 +145,14 @@ class Fitted:
 
     def filled(self) -> list[dict[str, Any]]:
         """Of each used column, how many values were missing and how many were filled in."""
-        columns = []
+        columns, spelled = [], {column.name: column.missing_as for column in self.table.columns}
         typical = {each.name: each for each in self.error_bars.columns} if self.error_bars else {}
         for name in self.used:
             before = n_missing(self.table.frame.column(name))
             after = n_missing(self.completed.column(name))
             bar = {"typical_error_bar": typical[name].typical} if name in typical else {}
-            columns.append({"name": name, "n_missing": before, "n_filled": before - after, **bar})
+            found = {"name": name, "n_missing": before, "n_filled": before - after, "missing_as": dict(spelled[name])}
+            columns.append({**found, **bar})
         return columns
 
     def bars(self) -> dict[str, NDArray[Any]] | None:
@@ -204,8 +208,6 @@ def learn(
     source: str, reading: Reading, choice: ColumnChoice, constraints: Constraints, method: MethodChoice, showing: Showing
 ) -> Fitted:
     """Fit an imputer to the chosen columns of a file."""
-    from ..files import find_doubts
-
     imputer = method.imputer()  # first: mistakes in its options should not wait for a long file
     with working(f"reading {source} …", shown=not showing.quiet):
         table = reading.read(source)
@@ -221,8 +223,9 @@ def learn(
         begun = time.perf_counter()
         filled = _fit(imputer, frame.select(used), method, shown=not (showing.quiet or showing.json))
         seconds = time.perf_counter() - begun
+    imputer.file_gaps_ = [sorted(table.gaps.get(name, ())) for name in used]
     notes += _never_filled(frame, wishes)
-    notes += [doubt_note(doubt) for doubt in find_doubts(table) if doubt.name in used]
+    notes += doubt_notes(table, used)
     empty = [name for name in chosen if name not in used]
     if empty:
         notes.append(f"no value to learn from in {listed(empty)}: left empty")
@@ -299,7 +302,8 @@ def _show(fitted: Fitted, out: str) -> None:
         return
     n_rows = fitted.table.frame.num_rows
     bars = {each.name: each.words for each in fitted.error_bars.columns} if fitted.error_bars else {}
-    table = grid("column", ("filled", "right"), "", ("missing", "right"), *([("error bar", "right")] if bars else []))
+    more = [("error bar", "right")] if bars else []
+    table = grid("column", ("filled", "right"), "", ("missing", "right"), "missing as", *more)
     add_rows(
         table,
         [
@@ -308,6 +312,7 @@ def _show(fitted: Fitted, out: str) -> None:
                 f"{column['n_filled']:,}" if column["n_filled"] == column["n_missing"] else "left alone",
                 bar(column["n_missing"], n_rows),
                 share(column["n_missing"], n_rows),
+                missing_as(column["missing_as"]),
                 *([bars.get(column["name"], "–")] if bars else []),
             ]
             for column in rows

@@ -11,6 +11,7 @@ import typer
 
 from .._words import count, duration, listed, share
 from .apply import load_model
+from .doubt_notes import doubt_notes, missing_as
 from .impute import n_missing, tell_verdict, trial_of
 from .method import ColumnChoice, Constraints
 from .options import Reading, Showing, about, command
@@ -18,7 +19,6 @@ from .show import (
     add_rows,
     bar,
     collected_notes,
-    doubt_note,
     grid,
     in_options,
     tell,
@@ -49,7 +49,6 @@ def inspect(
     if _is_model(file):
         _inspect_model(Path(file), showing)
         return
-    from ..files import find_doubts
     from ..table import describe_columns
 
     table = reading.read(file)
@@ -58,8 +57,9 @@ def inspect(
         wishes = constraints.of([column for column in table.columns if column.name in used])
         finite, infinite = _without_infinity(table.frame.select(used))
         described = describe_columns(finite, wishes, max_categories)
-    columns = [_describe(table.frame, column) for column in described]
-    notes += [doubt_note(doubt) for doubt in find_doubts(table) if doubt.name in used]
+    spelled = {column.name: column.missing_as for column in table.columns}
+    columns = [_describe(table.frame, column) | {"missing_as": spelled[column.name]} for column in described]
+    notes += doubt_notes(table, used)
     if infinite:
         notes.append(f"impute refuses infinite values, as in {listed(infinite)}: replace them, or --exclude these columns")
     patterns = _patterns(table.frame.select(used))
@@ -148,13 +148,16 @@ def _show_table(table: TableFile, columns: Sequence[dict[str, Any]], patterns: S
     size = f"{count(n_rows, 'row')} × {count(table.frame.num_columns, 'column')}"
     tell(f"{table.path}: {size}, {count(holes, 'hole')} ({share(holes, n_rows * len(columns))})", err=False, style="bold")
     tell(_origin(table), err=False, style="dim")
-    shown = grid("column", "kind", ("distinct", "right"), ("missing", "right"), "", ("share", "right"), "filled with")
+    shown = grid(
+        "column", "kind", ("distinct", "right"), ("missing", "right"), "", ("share", "right"), "missing as", "filled with"
+    )
     add_rows(
         shown,
         [
             [
                 listed([column["name"]]), column["kind"], _count(column["n_distinct"]), f"{column['n_missing']:,}",
-                bar(column["n_missing"], n_rows), share(column["n_missing"], n_rows), column["treatment"],
+                bar(column["n_missing"], n_rows), share(column["n_missing"], n_rows), missing_as(column["missing_as"]),
+                column["treatment"],
             ]
             for column in columns
         ],
@@ -195,7 +198,7 @@ def _origin(table: TableFile) -> str:
     parts = [told["format"]]
     if "dialect" in told:
         dialect = told["dialect"]
-        delimiter = {",": "commas", ";": "semicolons", "\t": "tabulators", "|": "bars"}.get(
+        delimiter = {",": "commas", ";": "semicolons", "\t": "tabulators", "|": "bars", " ": "spaces"}.get(
             dialect["delimiter"], repr(dialect["delimiter"])
         )
         if len(told["columns"]) > 1:

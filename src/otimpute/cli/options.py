@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, fields, is_dataclass
 from functools import partial, wraps
@@ -76,17 +76,37 @@ def check_apart(paths: dict[str, str | Path | None]) -> None:
             raise ValueError(f"{one} and {other} are the same file, {named[other]!r}; give another name")
 
 
+def by_column(texts: Sequence[str] | None) -> dict[str | None, list[str]] | None:
+    """Spellings by column, from ``column=spelling``; under None those that are for all others.
+
+    >>> by_column(["NA", "answer=None", "answer=NA"])
+    {None: ['NA'], 'answer': ['None', 'NA']}
+    """
+    told: dict[str | None, list[str]] = {}
+    for text in texts or []:
+        name, _, spelling = text.rpartition("=")
+        told.setdefault(name or None, []).append(spelling if name else text)
+    return told or None
+
+
 @dataclass(frozen=True)
 class Reading:
     """How files are read; what is not said is detected."""
 
     file_format: Annotated[str | None, _FILE("csv, tsv, parquet, arrow or excel.", "--format", default="by its name")] = None
-    delimiter: Annotated[str | None, _FILE("What separates fields; tab for a tabulator.", default="detected")] = None
+    delimiter: Annotated[str | None, _FILE("What separates fields; also tab, space.", default="detected")] = None
     decimal: Annotated[str | None, _FILE("Decimal mark, a point or a comma.", default="detected")] = None
     encoding: Annotated[str | None, _FILE("utf-8, cp1252, utf-16, ...", default="detected")] = None
     quote: Annotated[str | None, _FILE("Quote character; '' for none.", default='"')] = None
     na: Annotated[
-        list[str] | None, _FILE("What means a missing value; repeat for more.", default="empty, NA, null, ...", metavar="TEXT")
+        list[str] | None,
+        _FILE(
+            "What means a missing value, in all columns or in one; repeat for more.", default="detected", metavar="[COL=]TEXT"
+        ),
+    ] = None
+    keep: Annotated[
+        list[str] | None,
+        _FILE("What looks like a missing value and is none; repeat for more.", metavar="[COL=]TEXT"),
     ] = None
     header: Annotated[
         bool, _FILE("Whether the first line has the names of the columns.", "--header/--no-header", default="yes")
@@ -96,27 +116,27 @@ class Reading:
     )
     sheet: Annotated[str | None, _FILE("Sheet of an Excel file.", default="the first")] = None
 
-    def read(self, path: str) -> TableFile:
+    def read(self, path: str, known_gaps: Any = None) -> TableFile:
         """The whole table."""
         from ..files import read_file
 
         with about(path):
-            return read_file(path, **self._told())
+            return read_file(path, known_gaps=known_gaps, **self._told())
 
     @contextmanager
-    def open(self, path: str, schema: Any) -> Iterator[TableSource]:
-        """The table in chunks, its columns of the types in ``schema`` if it has them there."""
+    def open(self, path: str, schema: Any, known_gaps: Any) -> Iterator[TableSource]:
+        """The table in chunks, its columns of the types in ``schema`` and with gaps as in ``known_gaps``, if they are there."""
         from ..files import open_table
 
-        with about(path), open_table(path, schema=schema, **self._told()) as source:
+        with about(path), open_table(path, schema=schema, known_gaps=known_gaps, **self._told()) as source:
             yield source
 
     def _told(self) -> dict[str, Any]:
-        delimiter = {"tab": "\t", "\\t": "\t"}.get(self.delimiter or "", self.delimiter)
+        delimiter = {"tab": "\t", "\\t": "\t", "space": " "}.get(self.delimiter or "", self.delimiter)
         told = {
             "format": self.file_format, "delimiter": delimiter, "decimal": self.decimal, "encoding": self.encoding,
-            "quote": self.quote, "na_values": self.na or None, "day_first": self.day_first, "sheet": self.sheet,
-            "header": None if self.header else False,
+            "quote": self.quote, "day_first": self.day_first, "sheet": self.sheet, "header": None if self.header else False,
+            "na_values": by_column(self.na), "keep_values": by_column(self.keep),
         }  # fmt: skip
         return {name: value for name, value in told.items() if value is not None}
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from .._optional import require
-from .apply import as_model_reads, columns_for, load_model, schema_of
+from .apply import as_model_reads, columns_for, gaps_of, load_model, schema_of
 from .options import InputFile, Reading, Replacing, Showing, about, check_apart, command, option
 from .page import check_report, make_report, tell_report
 from .show import collected_notes, tell_json, tell_notes, working
@@ -58,7 +58,7 @@ def report(
 def _read_for(imputer: BaseImputer, source: str, reading: Reading) -> tuple[Any, list[str]]:
     """The columns of a file that a model knows, as it reads them, and the names of the others."""
     pa = require("pyarrow", "reading tables", "cli")
-    with reading.open(source, schema_of(imputer)) as table:
+    with reading.open(source, schema_of(imputer), gaps_of(imputer)) as table:
         names = columns_for(imputer, table.schema.names)
         X = pa.concat_tables([as_model_reads(chunk.frame.select(names), imputer) for chunk in table.chunks()])
         return X, [name for name in table.schema.names if name not in names]

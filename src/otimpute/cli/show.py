@@ -6,7 +6,6 @@ import codecs
 import json
 import math
 import re
-import shlex
 import sys
 import warnings
 from collections.abc import Callable, Iterator, Sequence
@@ -15,14 +14,10 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
-from .._words import listed
-
 if TYPE_CHECKING:
     from rich.console import Console
     from rich.table import Table
     from rich.text import Text
-
-    from ..files import Doubt
 
 _BAR = 5
 _MOST_ROWS = 40
@@ -37,6 +32,7 @@ _AS_OPTIONS: tuple[tuple[str, str], ...] = (
     (r"\b(format|encoding)='([\w-]+)'", r"--\1 \2"),
     (r"\b(format|encoding)=", r"--\1"),
     (r"\bna_values\b", "--na"),
+    (r"\bkeep_values\b", "--keep"),
     (r"\bmax_seconds=([\d.]+)", r"--max-seconds \1"),
     (r"\bmax_seconds\b(?!=)", "--max-seconds"),
     (r"pass max_categories=None to use all texts, convert", "convert"),
@@ -178,22 +174,3 @@ def tell_notes(notes: Sequence[str], *, err: bool = True) -> None:
     """Notes, usually on the error stream."""
     for note in notes:
         tell(f"note: {note}", err=err, style="yellow")
-
-
-def doubt_note(doubt: Doubt) -> str:
-    """What keeps a column from being used as what it nearly is.
-
-    >>> from otimpute.files import Doubt
-    >>> doubt_note(Doubt("x", "numbers", 199, 200, ("1O.5",), 79, ("NA",)))
-    "x: 199 of 200 values are numbers, not '1O.5' (line 79): correct it, or pass --na 1O.5 --na NA"
-    """
-    if not doubt.misfits:
-        return f"{doubt.name} looks like dates: pass --day-first or --month-first"
-    first, *others = doubt.misfits
-    strange = listed([f"{first!r} (line {doubt.line})", *map(repr, others)], 3)
-    options = " ".join(f"--na {shlex.quote(text)}" for text in (*doubt.misfits[:3], *doubt.na_values))
-    them = "them" if others else "it"
-    return (
-        f"{doubt.name}: {doubt.n_fitting:,} of {doubt.n_values:,} values are {doubt.holds}, not {strange}: "
-        f"correct {them}, or pass {options}"
-    )

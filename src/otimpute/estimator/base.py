@@ -16,7 +16,7 @@ from sklearn.utils._set_output import _get_output_config
 from sklearn.utils.validation import _check_feature_names_in, check_is_fitted, validate_data
 
 from .._checks import check_choice, check_count, check_flag
-from .._stored import Array, IfThere, Kind, Labels, Record, Whole
+from .._stored import Array, IfThere, Kind, Labels, ListOf, Record, Scalar, Whole
 from .._warn import warn_user
 from ..exceptions import EmptyColumnWarning, OtimputeWarning, StoredFileError
 from ..table import Encoding, Table, as_frame, with_fields_of
@@ -52,6 +52,9 @@ class BaseImputer(Storable, TransformerMixin, BaseEstimator, ABC):  # type: igno
     _n_holes: NDArray[np.int64]  # by column of the table
     _training_rows: TrainingRows  # of those fitted to a table, not by another imputer
 
+    # What means a missing value in the columns of the file that the table was read from, if there was one; for `apply`.
+    file_gaps_: list[list[str]]
+
     _stored: ClassVar[Mapping[str, Kind]] = {
         "n_features_in_": Whole(at_least=1, size="table"),
         "feature_names_in_": IfThere(Labels("table")),
@@ -64,6 +67,7 @@ class BaseImputer(Storable, TransformerMixin, BaseEstimator, ABC):  # type: igno
         "_n_rows": Whole(at_least=1),
         "_n_holes": Array("table", np.int64, at_least=0),
         "_training_rows": IfThere(Record((TrainingRows,))),
+        "file_gaps_": IfThere(ListOf(ListOf(Scalar(str)))),
     }
 
     @abstractmethod
@@ -119,6 +123,8 @@ class BaseImputer(Storable, TransformerMixin, BaseEstimator, ABC):  # type: igno
             check_count("max_categories", self.max_categories, advice="pass None to use all categories of all columns")
         self._check_parameters()
         begun = time.perf_counter()
+        if hasattr(self, "file_gaps_"):
+            del self.file_gaps_
         self._is_fitted = False  # a fit that fails must not leave half of a new state beside half of an old one
         table = self._read(X, reset=True)
         # Without a value: of the coordinates, which no imputer sees; and of the columns, which may be dropped.
@@ -159,6 +165,9 @@ class BaseImputer(Storable, TransformerMixin, BaseEstimator, ABC):  # type: igno
             np.array_equal(self._groups, encoding.groups[~empty]) and np.array_equal(self._scaled, encoding.scaled[~empty])
         ):
             raise StoredFileError("state._groups and state._encoding name different columns; save the imputer again")
+        gaps = state.get("file_gaps_")
+        if gaps is not None and len(gaps) != len(encoding.codes):
+            raise StoredFileError("state.file_gaps_ has other columns than the table; save the imputer again")
         self._is_fitted = True
 
     def _warn_of_empty_columns(self, without_value: NDArray[np.bool_]) -> None:
@@ -242,6 +251,12 @@ class BaseImputer(Storable, TransformerMixin, BaseEstimator, ABC):  # type: igno
         """
         check_is_fitted(self)
         return self._encoding.descriptions
+
+    @property
+    def categories_(self) -> dict[str, list[Any]]:
+        """The categories of the columns of categories and booleans, by name."""
+        check_is_fitted(self)
+        return self._encoding.categories
 
     def _missing_values(self) -> Any:
         value = self.missing_values

@@ -13,18 +13,25 @@ Text files (CSV in all its dialects), Parquet, Arrow (Feather) and Excel; needs 
 from .chunk import Chunk
 from .columns import Column
 from .dialect import Dialect
-from .doubts import Doubt, find_doubts
+from .doubts import Doubt, Misfits, RowNumbers, Sentinel, UnclearMark, find_doubts
 from .formats import check_output, format_of
 from .new_table import open_new_table
+from .spellings import NA_VALUES, DoubtfulSpelling
 from .table_file import TableFile, TableSource, Writer, open_table, open_writer, read_file
 
 __all__ = [
+    "NA_VALUES",
     "Chunk",
     "Column",
     "Dialect",
     "Doubt",
+    "DoubtfulSpelling",
+    "Misfits",
+    "RowNumbers",
+    "Sentinel",
     "TableFile",
     "TableSource",
+    "UnclearMark",
     "Writer",
     "check_output",
     "find_doubts",

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, Protocol
 
 from .arrow import ArrowArray, ArrowType, arrow, compute
 from .csv_text import RawRows
 from .dialect import Dialect
+from .numbers import equal_to_any
+from .spellings import numbers_among
 from .tokens import unquoted
 
 
@@ -35,13 +37,17 @@ class Column:
     kind: str  # boolean, integer, number, date, timestamp, string, empty (no value at all), other (not from text)
     type: ArrowType
     n_missing: int = 0
-    na_values: frozenset[str] = frozenset()  # fields that say nothing in this column
+    na_values: frozenset[str] = frozenset()  # what means a missing value in this column; numbers however they are written
     format: Format | None = None  # None: as plain text
     quoted: bool = False  # every value is
+    missing_as: Mapping[str, int] = field(default_factory=dict)  # how often it is written how, in text; the most frequent first
 
     def describe(self) -> dict[str, Any]:
         """Plain values, for people and JSON."""
-        return {"name": self.name, "kind": self.kind, "type": str(self.type), "n_missing": self.n_missing}
+        return {
+            "name": self.name, "kind": self.kind, "type": str(self.type), "n_missing": self.n_missing,
+            "missing_as": dict(self.missing_as),
+        }  # fmt: skip
 
     def texts(self, values: ArrowArray) -> list[str | None]:
         """Values in the style of the column; None for those that are missing."""
@@ -83,25 +89,30 @@ def kind_of(data_type: ArrowType) -> str:
 class Cells:
     """The fields of one column in some rows, and what they say."""
 
-    def __init__(self, fields: list[str], quote: str) -> None:
-        pa, pc = arrow(), compute()
+    def __init__(self, fields: list[str], dialect: Dialect) -> None:
+        pa, pc, quote = arrow(), compute(), dialect.quote
         raw = pa.array(fields, pa.string())
         self.quoted = pc.starts_with(pc.utf8_ltrim(raw, " "), quote) if quote else pc.is_null(raw)
         self.contents = raw
         if pc.any(self.quoted).as_py():
             self.contents = pa.array([unquoted(field, quote) if quote in field else field for field in fields], pa.string())
         self.trimmed = pc.utf8_trim_whitespace(self.contents)
+        if dialect.delimiter == " ":  # the others are part of the delimiter
+            self.contents = pc.if_else(self.quoted, self.contents, self.trimmed)
 
-    def are_in(self, spellings: frozenset[str]) -> ArrowArray:
-        """Whether each is one of some spellings."""
-        return compute().is_in(self.trimmed, arrow().array(sorted(spellings), arrow().string()))
+    def are_in(self, spellings: frozenset[str], *, numbers: bool) -> ArrowArray:
+        """Whether each is one of some spellings; with ``numbers``, also those that are equal as numbers."""
+        pc = compute()
+        found = pc.is_in(self.trimmed, arrow().array(sorted(spellings), arrow().string()))
+        told = numbers_among(spellings) if numbers else []
+        return pc.or_(found, equal_to_any(self.trimmed, told)) if told else found
 
 
 def read_column(rows: RawRows, k: int, column: Column, dialect: Dialect) -> ArrowArray:
     """One column of some rows as a typed array, null where fields are missing."""
     pa, pc = arrow(), compute()
-    cells = Cells(rows.column(k), dialect.quote)
-    missing = cells.are_in(column.na_values)
+    cells = Cells(rows.column(k), dialect)
+    missing = cells.are_in(column.na_values, numbers=column.kind != "string")
     if column.kind == "string":
         return pc.if_else(missing, pa.scalar(None, pa.string()), cells.contents).cast(column.type)
     present = pc.indices_nonzero(pc.invert(missing))

@@ -34,20 +34,32 @@ class CsvSource:
         if first is None:
             raise ValueError("the file is empty")
         self.header = first if dialect.header else None
-        evidence = [Evidence(dialect) for _ in range(first.n_columns)]
+        names = self._names(first, dialect)
+        dialect.told.check(names)
+        evidence = [Evidence(name, dialect) for name in names]
         self.n_rows = 0
         for chunk in chunks if dialect.header else chain([first], chunks):
             self.n_rows += len(chunk)
             for k, seen in enumerate(evidence):
-                seen.observe(Cells(chunk.column(k), dialect.quote))
+                seen.observe(Cells(chunk.column(k), dialect))
         if not self.n_rows:
             raise ValueError("the file has column names but no rows; pass header=False if its only line is a row")
-        self.dialect, self.columns = decide_columns(evidence, self._names(first, dialect), dialect, schema)
+        self.dialect, self.columns, self.doubts = decide_columns(evidence, dialect, schema)
 
     @property
     def schema(self) -> ArrowSchema:
         """Names and types of the columns."""
         return arrow().schema([(column.name, column.type) for column in self.columns])
+
+    @property
+    def empty(self) -> str:
+        """A field without a value.
+
+        Where there is one column, it would be an empty line, which means nothing at the end of a file; between spaces there is
+        no empty field.
+        """
+        seen = len(self.columns) == 1 or self.dialect.delimiter == " "
+        return (2 * self.dialect.quote or "NA") if seen else ""
 
     def raw_rows(self, rows: int | None = None) -> Iterator[RawRows]:
         """The rows as they stand in the file, without the header."""
@@ -138,7 +150,7 @@ class CsvWriter:
 
     def _fill(self, hole: str, text: str, column: Column) -> str:
         written = _written(text, column.quoted, self._dialect.quote, self._delimiter)
-        if column.kind == "string" and not column.quoted:
+        if column.kind == "string" and not column.quoted and self._dialect.delimiter != " ":
             return written  # spaces around it are part of the value
         said = hole.strip(" ")
         before, _, after = hole.partition(said) if said else (hole, "", "")
@@ -146,7 +158,8 @@ class CsvWriter:
 
     def _write(self, rows: RawRows) -> None:
         if self._delimiter != self._dialect.delimiter:
-            rows = replace(rows, fields=[_written_anew(field, self._dialect.quote, self._delimiter) for field in rows.fields])
+            fields = [field.strip(" ") for field in rows.fields] if self._dialect.delimiter == " " else rows.fields
+            rows = replace(rows, fields=[_written_anew(field, self._dialect.quote, self._delimiter) for field in fields])
         try:
             self._sink.write(self._encoder.encode(rows.text(self._delimiter)))
         except UnicodeEncodeError as error:

@@ -138,11 +138,13 @@ def _unclosed(line: int, dialect: Dialect) -> ValueError:
 
 
 def _split(text: str, dialect: Dialect) -> Cut:
-    """The whole rows of ``text``: without the regular expression where there are no quotes, and all lines end alike."""
+    """The whole rows of ``text``: without the regular expression where there are no quotes, and lines and fields end alike."""
     end, delimiter = dialect.line_end, dialect.delimiter
     n_rows = text.count(end)
-    no_quotes = not dialect.quote or dialect.quote not in text
-    if no_quotes and n_rows == text.count(dialect.newline) and n_rows * end.count("\r") == text.count("\r"):
+    plain = not dialect.quote or dialect.quote not in text
+    if delimiter == " ":
+        plain = plain and not (text.startswith(" ") or "  " in text or f" {end}" in text or f"{end} " in text)
+    if plain and n_rows == text.count(dialect.newline) and n_rows * end.count("\r") == text.count("\r"):
         if not n_rows:
             return Cut([], [], [], 0)
         whole = text[: text.rindex(end)]

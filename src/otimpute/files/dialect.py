@@ -4,17 +4,15 @@ from __future__ import annotations
 
 import codecs
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, BinaryIO
 
 from .._checks import check_choice, check_flag
-from .tokens import cut
+from .spellings import NA_IN_NUMBERS, NOTHING_TOLD, Spellings, Told
+from .tokens import cut, unquoted
 
 DELIMITERS = ("\t", ";", "|", ",")  # where several would do: commas may be decimal marks, the others hardly ever are
-NA_VALUES = frozenset(["", "NA", "N/A", "n/a", "NaN", "nan", "null", "NULL", "None", "#N/A", "#NA", "<NA>"])
-# Among names these could be answers ("-" for "none of them"); among numbers and dates they can only mean that there is none.
-NA_IN_NUMBERS = frozenset(["-", "--", ".", "..", "?", "*", "na", "none", "#DIV/0!", "#NUM!", "#REF!", "#VALUE!"])
 
 _SAMPLE = 1 << 18
 _BLOCK = 1 << 20
@@ -26,6 +24,7 @@ _BYTE_ORDER_MARKS = (  # UTF-32 first: its mark begins with that of UTF-16
     (codecs.BOM_UTF16_LE, "utf-16-le"),
     (codecs.BOM_UTF16_BE, "utf-16-be"),
 )
+_NUMBER = re.compile(r"[+-]?\d*[.,]?\d+[.,]?(?:[eE][+-]?\d+)?")
 _WITH_MARK = {"utf-8-sig": "utf-8", "utf-16": "utf-16-le", "utf-32": "utf-32-le"}
 _NOT_TEXT = (
     (b"PAR1", "a Parquet file", "name it .parquet or pass format='parquet'"),
@@ -48,8 +47,7 @@ class Dialect:
     header: bool = True
     decimal: str | None = None  # None until columns were looked at
     day_first: bool | None = None  # None: 01/02/2020 is a date only in columns that tell day and month apart
-    na_values: frozenset[str] = NA_VALUES
-    na_in_numbers: frozenset[str] = NA_IN_NUMBERS
+    told: Told = NOTHING_TOLD  # about missing values
 
     @property
     def newline(self) -> str:
@@ -65,7 +63,7 @@ class Dialect:
             "decimal": self.decimal,
             "line_end": self.line_end,
             "header": self.header,
-            "na_values": sorted(self.na_values),
+            "na_values": self.told.describe(),
         }
 
 
@@ -77,7 +75,9 @@ def detect_dialect(
     quote: str = '"',
     decimal: str | None = None,
     header: bool = True,
-    na_values: Iterable[str] | None = None,
+    na_values: Spellings | None = None,
+    keep_values: Spellings | None = None,
+    known_gaps: Mapping[str, Iterable[str]] | None = None,
     day_first: bool | None = None,
 ) -> Dialect:
     r"""The dialect of a text file; what is given is not guessed.
@@ -86,8 +86,16 @@ def detect_dialect(
     ----------
     stream
         A binary stream that can go back to its start.
+    delimiter
+        What separates fields; a space means any number of them.
     na_values
-        Spellings of missing values instead of `NA_VALUES` and `NA_IN_NUMBERS`; empty fields are always missing.
+        Spellings of missing values instead of the usual ones, which are weighed column by column: a list for all columns, or a
+        dict of lists by column, under None for all others. Numbers mean all that are equal. Empty fields are always missing.
+    keep_values
+        Spellings that look like missing values and are none, in the same form.
+    known_gaps
+        Spellings of missing values in columns that another file has too: its `Column.na_values` by name. What is told counts
+        more.
 
     Examples
     --------
@@ -112,7 +120,6 @@ def detect_dialect(
     if delimiter is None:
         delimiter = _detect_delimiter(sample, quote, newline, "," if decimal == "," else "")
     ends = cut(sample, delimiter, quote, newline).ends
-    everywhere, in_numbers = na_spellings(na_values)
     return Dialect(
         encoding=name,
         mark=mark,
@@ -122,16 +129,8 @@ def detect_dialect(
         header=check_flag("header", header),
         decimal="." if decimal is None and delimiter == "," else decimal,
         day_first=day_first if day_first is None else check_flag("day_first", day_first),
-        na_values=everywhere,
-        na_in_numbers=in_numbers,
+        told=Told.by(na_values, keep_values, known_gaps),
     )
-
-
-def na_spellings(told: Iterable[str] | None) -> tuple[frozenset[str], frozenset[str]]:
-    """What means a missing value everywhere, and what does among numbers and dates; empty fields always do."""
-    if isinstance(told, str):
-        raise TypeError(f"na_values must be a list of spellings, got {told!r}; pass [{told!r}]")
-    return (NA_VALUES, NA_IN_NUMBERS) if told is None else (frozenset(told) | {""}, frozenset())
 
 
 def decoding_error(error: UnicodeDecodeError, encoding: str, line: int) -> ValueError:
@@ -204,6 +203,8 @@ def _detect_delimiter(sample: str, quote: str, newline: str, excluded: str) -> s
     fitting = {delimiter: share for delimiter, (share, width) in shares.items() if width > 1}
     if fitting and max(fitting.values()) > 0.8:
         return max(fitting, key=fitting.__getitem__)  # the first of the best
+    if _has_columns_of_numbers(sample, quote, newline):
+        return " "
     most_used = max(used, key=used.__getitem__)
     if used[most_used] > 0.5 and not (most_used == "," and _has_only_decimal_commas(sample)):
         return most_used
@@ -213,3 +214,17 @@ def _detect_delimiter(sample: str, quote: str, newline: str, excluded: str) -> s
 
 def _has_only_decimal_commas(sample: str) -> bool:
     return all(re.fullmatch(r'[ "]*[+-]?\d*,\d+[ "]*', line) for line in sample.splitlines() if "," in line)
+
+
+def _has_columns_of_numbers(sample: str, quote: str, newline: str) -> bool:
+    """Whether spaces cut all rows into as many fields, and one column holds numbers, so that these are not words of a text.
+
+    The first line may differ, if it has several fields too: what is wrong with it can be said then.
+    """
+    fields, _, widths, _ = cut(sample, " ", quote, newline)
+    widths = widths[:_ROWS_TO_COMPARE]
+    if len(widths) < 2 or widths[0] < 2 or len(set(widths[1:])) != 1:
+        return False
+    cells = [unquoted(field, quote).strip() for field in fields[widths[0] : sum(widths)]]
+    columns = [[cell for cell in cells[k :: widths[1]] if cell not in NA_IN_NUMBERS] for k in range(widths[1])]
+    return any(column and all(_NUMBER.fullmatch(cell) for cell in column) for column in columns)

@@ -1,28 +1,40 @@
-"""Columns of text that were almost columns of numbers or dates, and what is in the way."""
+"""What looks wrong about a table that was read: for people to settle, nothing is changed."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
 
 from .arrow import ArrowArray, arrow, compute
+from .columns import Column
 from .csv_file import CsvSource
 from .dates import DateFormat, date_clues
 from .dialect import Dialect
-from .numbers import NumberClues, NumberFormat
+from .numbers import GROUP, NumberClues, NumberFormat
+from .spellings import DoubtfulSpelling
 
 if TYPE_CHECKING:
     from .table_file import TableFile
 
-_MOST = 0.9  # so many values make a column suspicious
+_TYPED = ("parquet", "arrow")
 _SAMPLE = 1000  # most columns of text show by so many values that they are none of numbers
+_MOST = 0.9  # so many numbers make any column of text suspicious,
+_SOME = 0.2  # and so many one that has few texts beside many numbers
+_FEW_TEXTS, _MANY_NUMBERS = 3, 10
 _MISFITS = 4
+_FEW_CELLS, _MANY_CELLS = 5, 100  # of one value that may stand for none
+_ROWS = 20  # fewer are easily numbered by accident
+_ID = re.compile(r"(?:^|[^A-Za-z])(?:id|ID|Id|key|idx|index|nr|no|row)$|[a-z](?:Id|ID)$|^Unnamed: 0$")
 
 
 @dataclass(frozen=True)
-class Doubt:
-    """A column that is text because of a few of its values."""
+class Misfits:
+    """A column that is text because of some of its values."""
 
     name: str
     holds: str  # numbers or dates
@@ -30,53 +42,125 @@ class Doubt:
     n_values: int
     misfits: tuple[str, ...] = ()  # the first ones that differ; none: dates that do not show what comes first
     line: int = 0  # of the first misfit
-    na_values: tuple[str, ...] = ()  # what means a missing value in the file, besides nothing
+    na_values: tuple[str, ...] = ()  # what may mean a missing value in the column, besides nothing
+
+
+@dataclass(frozen=True)
+class UnclearMark:
+    """A column of text in which a mark stands before decimals or between thousands."""
+
+    name: str
+    example: str
+
+
+@dataclass(frozen=True)
+class Sentinel:
+    """A number that many cells have, far from all others."""
+
+    name: str
+    spelling: str
+    n_cells: int
+    low: float  # of the others
+    high: float
+    na_values: tuple[str, ...] = ()
+    is_text: bool = True  # or Excel: what means a missing value can be told
+
+
+@dataclass(frozen=True)
+class RowNumbers:
+    """A column that has every number once, and says nothing about others."""
+
+    name: str
+    first: int
+    last: int
+
+
+Doubt: TypeAlias = DoubtfulSpelling | Misfits | UnclearMark | Sentinel | RowNumbers
 
 
 def find_doubts(table: TableFile) -> list[Doubt]:
-    r"""The columns of a text or Excel file that would be numbers or dates but for a few values.
+    r"""What people should look at before they believe what was read.
+
+    Spellings that may mean missing values or not; columns of a text or Excel file that would be numbers or dates but for some
+    values; numbers that may stand for missing values; row numbers.
 
     >>> import tempfile, pathlib
     >>> from otimpute.files import read_file
     >>> path = pathlib.Path(tempfile.mkdtemp()) / "table.csv"
     >>> _ = path.write_text("x,y\n" + "1.5,2\n" * 20 + "1O.5,3\n")
     >>> find_doubts(read_file(path))
-    [Doubt(name='x', holds='numbers', n_fitting=20, n_values=21, misfits=('1O.5',), line=22, na_values=())]
+    [Misfits(name='x', holds='numbers', n_fitting=20, n_values=21, misfits=('1O.5',), line=22, na_values=())]
     """
-    if table.format in ("parquet", "arrow"):
-        return []
-    dialect = table.reader.dialect if isinstance(table.reader, CsvSource) else Dialect(decimal=".")
-    columns = [column for column in table.columns if column.kind == "string"]
-    found = (_doubt(table, column.name, dialect) for column in columns)
-    return [doubt for doubt in found if doubt is not None]
+    return [*table.reader.doubts, *(doubt for column in table.columns for doubt in _of_column(table, column))]
 
 
-def _doubt(table: TableFile, name: str, dialect: Dialect) -> Doubt | None:
-    pa, pc = arrow(), compute()
+def _of_column(table: TableFile, column: Column) -> Iterator[Doubt]:
+    if column.kind == "string" and table.format not in _TYPED:
+        dialect = table.reader.dialect if isinstance(table.reader, CsvSource) else Dialect(decimal=".")
+        yield from _in_text(table, column, dialect)
+    elif column.kind in ("integer", "number"):
+        numbers = table.frame.column(column.name).drop_null().to_numpy()
+        numbers = numbers[np.isfinite(numbers)] if column.kind == "number" else numbers
+        yield from _sentinels(column, numbers, table.format not in _TYPED)
+        if column.kind == "integer" and not column.n_missing and _are_row_numbers(column.name, numbers):
+            yield RowNumbers(column.name, int(numbers.min()), int(numbers.max()))
+
+
+def _sentinels(column: Column, numbers: NDArray[Any], is_text: bool) -> Iterator[Sentinel]:
+    values, counts = np.unique(numbers, return_counts=True)
+    if len(values) <= _MANY_NUMBERS:
+        return
+    enough = max(_FEW_CELLS, min(_MANY_CELLS, len(numbers) / 100))
+    for place, rest in ((0, slice(1, None)), (-1, slice(None, -1))):
+        value, n_cells, low, high = values[place], counts[place], values[rest][0], values[rest][-1]
+        is_usual = re.fullmatch(r"-?99+(?:\.0)?", str(value)) and n_cells > 3 * np.median(counts[rest])
+        far = float(high - low) * (0.1 if is_usual else 2)
+        if n_cells >= enough and min(abs(float(value - low)), abs(float(value - high))) > far:
+            others = tuple(spelling for spelling in column.missing_as if spelling)
+            spelling = str(int(value)) if value == int(value) else str(value)
+            yield Sentinel(column.name, spelling, int(n_cells), float(low), float(high), others, is_text)
+
+
+def _are_row_numbers(name: str, numbers: NDArray[Any]) -> bool:
+    if len(numbers) < _ROWS:
+        return False
+    steps = np.diff(numbers)
+    if numbers[0] in (0, 1) and (steps == 1).all():
+        return True
+    return bool(_ID.search(name)) and len(np.unique(numbers)) == len(numbers)
+
+
+def _in_text(table: TableFile, column: Column, dialect: Dialect) -> Iterator[Misfits | UnclearMark]:
+    pa, pc, name = arrow(), compute(), column.name
     cells = pc.utf8_trim_whitespace(table.frame.column(name).combine_chunks().cast(pa.string()))
-    clear = pc.and_not(pc.is_valid(cells), pc.is_in(cells, pa.array(sorted(dialect.na_in_numbers), pa.string())))
-    rows = pc.indices_nonzero(clear)
+    candidates = pc.is_in(cells, pa.array(sorted(dialect.told.candidates(name)), pa.string()))
+    rows = pc.indices_nonzero(pc.and_not(pc.is_valid(cells), candidates))
     values = cells.take(rows)
     n_values = len(values)
-    if not any(_fitting(values[:_SAMPLE], dialect, 0.5)):
-        return None
-    fits = list(_fitting(values, dialect, _MOST))
+    if not any(_fitting(values[:_SAMPLE], dialect, _SOME)):
+        return
+    fits = list(_fitting(values, dialect, _SOME))
     complete = [holds for holds, fitting in fits if pc.all(fitting).as_py()]
-    if complete:
-        return Doubt(name, "dates", n_values, n_values) if len(complete) > 1 else None
-    if not fits:
-        return None
-    holds, fitting = fits[0]
-    misfits = pc.indices_nonzero(pc.invert(fitting))
-    line, na_values = _place(table, rows[misfits[0].as_py()].as_py())
-    different = values.take(misfits).unique()[:_MISFITS].to_pylist()
-    return Doubt(name, holds, n_values - len(misfits), n_values, tuple(different), line, na_values)
+    if complete == ["numbers"]:
+        yield UnclearMark(name, values.filter(pc.match_substring_regex(values, "[.,]"))[0].as_py())
+    elif complete:
+        yield Misfits(name, "dates", n_values, n_values)
+    elif fits:
+        holds, fitting = fits[0]
+        misfits = pc.indices_nonzero(pc.invert(fitting))
+        different = values.take(misfits).unique()
+        few = len(different) <= _FEW_TEXTS and len(values.filter(fitting).unique()) >= _MANY_NUMBERS
+        if few or n_values - len(misfits) >= _MOST * n_values:
+            line = _line(table, rows[misfits[0].as_py()].as_py())
+            marks = dict.fromkeys([*column.missing_as, *cells.filter(candidates).unique().to_pylist()])
+            others = tuple(mark for mark in marks if mark)
+            yield Misfits(name, holds, n_values - len(misfits), n_values, tuple(different[:_MISFITS].to_pylist()), line, others)
 
 
 def _fitting(values: ArrowArray, dialect: Dialect, share: float) -> Iterator[tuple[str, ArrowArray]]:
     """Kinds that at least a share of the values have, and which of them do."""
     pc, mark = compute(), dialect.decimal or "."
-    numbers = NumberFormat(mark).fit(values)
+    numbers = pc.or_(NumberFormat(mark).fit(values), NumberFormat(mark, group=GROUP[mark]).fit(values))
     if _n_true(numbers) >= max(1, share * len(values)):
         clues = NumberClues(mark)
         clues.observe(values.filter(numbers))
@@ -94,14 +178,13 @@ def _n_true(flags: ArrowArray) -> int:
     return compute().sum(flags).as_py() or 0
 
 
-def _place(table: TableFile, row: int) -> tuple[int, tuple[str, ...]]:
-    """The line of a row, and the spellings of missing values that are in use."""
+def _line(table: TableFile, row: int) -> int:
+    """The line of a row."""
     if not isinstance(table.reader, CsvSource):
-        return row + 2, ()
-    dialect, line, first, said = table.reader.dialect, 0, 0, set()
+        return row + 2
+    first = 0
     for raw in table.reader.raw_rows():
-        said |= set(raw.fields) & (dialect.na_values | dialect.na_in_numbers)
-        if first <= row < first + len(raw):
-            line = raw.line_of(row - first, dialect.newline)
+        if row < first + len(raw):
+            return raw.line_of(row - first, table.reader.dialect.newline)
         first += len(raw)
-    return line, tuple(sorted(said - {""}))
+    raise AssertionError("a row that was read is in the file")

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import date, datetime
-from functools import cached_property
 from typing import Any, BinaryIO
 from zipfile import BadZipFile
 
@@ -12,14 +12,23 @@ from .._optional import require
 from .arrow import ArrowArray, ArrowSchema, ArrowTable, arrow, compute
 from .chunk import Chunk
 from .columns import Column, kind_of
-from .dialect import na_spellings
+from .spellings import NA_VALUES, Seen, Spellings, Told, find_answers, numbers_among
 
 
 class ExcelSource:
     """One sheet of a workbook: names in the first row, then values."""
 
-    def __init__(self, stream: BinaryIO, *, sheet: str | None = None, na_values: Iterable[str] | None = None) -> None:
+    def __init__(
+        self,
+        stream: BinaryIO,
+        *,
+        sheet: str | None = None,
+        na_values: Spellings | None = None,
+        keep_values: Spellings | None = None,
+        known_gaps: Mapping[str, Iterable[str]] | None = None,
+    ) -> None:
         self.stream = stream
+        told = Told.by(na_values, keep_values, known_gaps)
         try:
             book = _openpyxl().load_workbook(stream, read_only=True, data_only=True)
         except (KeyError, OSError, ValueError, BadZipFile) as error:
@@ -37,22 +46,17 @@ class ExcelSource:
             raise ValueError(
                 f"column names must differ, got {', '.join(map(repr, repeated))} more than once in row 1; rename one of them"
             )
-        missing = na_spellings(na_values)
-        arrays = [_typed(list(cells), *missing) for cells in zip(*rows[1:], strict=True)]
-        self._frame = arrow().Table.from_arrays(arrays, names)
+        told.check(names)
+        read = [_SheetColumn(name, cells, told) for name, cells in zip(names, zip(*rows[1:], strict=True), strict=True)]
+        answers, self.doubts = find_answers([column.seen() for column in read])
+        typed = [column.typed(kept) for column, kept in zip(read, answers, strict=True)]
+        self.columns = [column for _, column in typed]
+        self._frame = arrow().Table.from_arrays([array for array, _ in typed], names)
 
     @property
     def schema(self) -> ArrowSchema:
         """Names and types of the columns."""
         return self._frame.schema
-
-    @cached_property
-    def columns(self) -> list[Column]:
-        """Kinds of the columns, and how many values are missing."""
-        return [
-            Column(field.name, kind_of(field.type), field.type, cells.null_count)
-            for field, cells in zip(self.schema, self._frame.columns, strict=True)
-        ]
 
     def chunks(self, rows: int | None = None) -> Iterator[Chunk]:
         """The rows, some at a time."""
@@ -130,24 +134,53 @@ def _as_text(cell: Any) -> Any:
     return cell
 
 
-def _typed(cells: list[Any], na_values: frozenset[str], na_in_numbers: frozenset[str]) -> ArrowArray:
-    """The cells of a column as an array of the type they have in common."""
+class _SheetColumn:
+    """The cells of a column, and which of them may be missing values."""
+
+    def __init__(self, name: str, cells: Sequence[Any], told: Told) -> None:
+        self.name, self.cells = name, cells
+        self.candidates, self.na_values = told.candidates(name), told.missing_in(name)
+        numbers = numbers_among(self.candidates)
+        self.said = ["" if cell is None else str(cell).strip() for cell in cells]
+        self.is_candidate = [
+            said in self.candidates or (isinstance(cell, (int, float)) and not isinstance(cell, bool) and cell in numbers)
+            for said, cell in zip(self.said, cells, strict=True)
+        ]
+        kinds = {type(cell) for cell, candidate in zip(cells, self.is_candidate, strict=True) if not candidate}
+        self.type = next((make() for accepted, make in _types() if kinds and kinds <= accepted), None)
+
+    def seen(self) -> Seen:
+        """What tells answers from missing values."""
+        values = Counter(said for said, candidate in zip(self.said, self.is_candidate, strict=True) if not candidate)
+        return Seen(self.name, self.type is None, self.na_values is not None, self._n_candidates(), values)
+
+    def typed(self, answers: frozenset[str]) -> tuple[ArrowArray, Column]:
+        """An array of the type that the values have in common."""
+        pa, data_type = arrow(), self.type
+        gaps = self.is_candidate
+        if data_type is None:
+            gaps = [said in self.candidates - answers for said in self.said]
+            data_type = pa.null() if all(gaps) else pa.string()
+        cells = [str(cell) for cell in self.cells] if data_type == pa.string() else self.cells
+        array = pa.array([None if gap else cell for cell, gap in zip(cells, gaps, strict=True)], data_type)
+        usual = NA_VALUES if self.type is None else self.candidates
+        na_values = self.candidates & (usual | self._n_candidates().keys()) - answers
+        missing_as = dict(Counter(said for said, gap in zip(self.said, gaps, strict=True) if gap).most_common())
+        kind = kind_of(data_type)
+        return array, Column(self.name, kind, data_type, sum(gaps), na_values, missing_as=missing_as)
+
+    def _n_candidates(self) -> Counter[str]:
+        return Counter(said for said, candidate in zip(self.said, self.is_candidate, strict=True) if candidate)
+
+
+def _types() -> list[tuple[set[type], Callable[[], Any]]]:
     pa = arrow()
-    cells = [None if isinstance(cell, str) and cell.strip() in na_values else cell for cell in cells]
-    kinds = {type(cell) for cell in cells if cell is not None and not (isinstance(cell, str) and cell.strip() in na_in_numbers)}
-    types: list[tuple[set[type], Callable[[], Any]]] = [
+    return [
         ({bool}, pa.bool_),
         ({int}, pa.int64),
         ({int, float}, pa.float64),
         ({date, datetime}, lambda: pa.timestamp("us")),
     ]
-    if not kinds and all(cell is None for cell in cells):
-        return pa.nulls(len(cells))
-    for accepted, data_type in types:
-        if kinds and kinds <= accepted:
-            numbers = [None if isinstance(cell, str) else cell for cell in cells]
-            return pa.array(numbers, data_type())
-    return pa.array([None if cell is None else str(cell) for cell in cells], pa.string())
 
 
 def _cell(value: Any) -> Any:

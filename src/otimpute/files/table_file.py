@@ -40,6 +40,11 @@ class TableSource:
     reader: CsvSource | ArrowSource | ExcelSource
 
     @property
+    def gaps(self) -> dict[str, frozenset[str]]:
+        """What means a missing value in each column: ``known_gaps`` of other files with these columns."""
+        return {column.name: column.na_values for column in self.columns if column.na_values}
+
+    @property
     def schema(self) -> ArrowSchema:
         """Names and types of the columns."""
         return self.reader.schema
@@ -112,8 +117,7 @@ class TableFile(TableSource):
 
         Other parameters are those of `write`.
         """
-        # A row that is one empty field would be an empty line, which means nothing at the end of a file.
-        empty = 2 * self.reader.dialect.quote if isinstance(self.reader, CsvSource) and self.frame.num_columns == 1 else ""
+        empty = self.reader.empty if isinstance(self.reader, CsvSource) else ""
         with open_writer(path, self, force=force, format=format) as writer:
             first = 0
             for chunk in self.reader.chunks_of(self.frame):
@@ -140,7 +144,7 @@ def read_file(
     sheet
         Of an Excel file; the first one by default.
     **dialect
-        Of a text file, what shall not be detected: see `detect_dialect`.
+        Of a text file, what shall not be detected: see `detect_dialect`. ``na_values`` and ``keep_values`` are for Excel too.
 
     Examples
     --------
@@ -215,7 +219,8 @@ def _look_at(
     form = format_of(path, told)
     if sheet is not None and form != "excel":
         raise ValueError(f"sheet is for Excel files, and {path!r} is read as {form}")
-    accepted = () if form in ("parquet", "arrow") else ("na_values",) if form == "excel" else tuple(dialect)
+    spellings = ("na_values", "keep_values", "known_gaps")
+    accepted = ("known_gaps",) if form in ("parquet", "arrow") else spellings if form == "excel" else tuple(dialect)
     if unfit := [name for name in dialect if name not in accepted]:
         raise ValueError(f"{', '.join(unfit)} is for text files, and {path!r} is read as {form}")
     reader: CsvSource | ArrowSource | ExcelSource

@@ -1,7 +1,8 @@
 """Cut delimited text into fields and line ends, losing nothing.
 
 Quotes count where a field begins (after spaces at most): ``5" pipe`` is a plain field. What follows a closing quote belongs
-to the field too, so that any text can be cut and put together again.
+to the field too, so that any text can be cut and put together again. If the delimiter is a space, so are several in a row:
+all but one of them belong to the field after them, those at the end of a line to the last field.
 """
 
 from __future__ import annotations
@@ -25,6 +26,8 @@ def cut(text: str, delimiter: str, quote: str, newline: str) -> Cut:
 
     >>> cut('a,"b\n""c"\r\nd,', ",", '"', "\n")
     Cut(fields=['a', '"b\n""c"'], ends=['\r\n'], widths=[2], n_read=11)
+    >>> cut("  a   b \n", " ", '"', "\n").fields
+    ['  a', '  b ']
     """
     # Strings of a field and what ends it: tuples of both would take three times as long.
     tokens = _pattern(delimiter, quote, newline).findall(text)
@@ -77,7 +80,9 @@ def _pattern(delimiter: str, quote: str, newline: str) -> re.Pattern[str]:
         end, plain = r"\r?\n", rf"[^{apart}\r\n]*+(?:\r(?!\n)[^{apart}\r\n]*+)*+"
     field = plain
     if quote:
-        q, spaces = re.escape(quote), "" if delimiter == " " else " *+"
+        q, spaces = re.escape(quote), " *+"
         # Possessive throughout: a quote that never closes takes the whole rest, instead of the nearest wrong reading.
         field = rf"(?:{spaces}(?:{_closed(quote).pattern}{plain}|{q}(?s:.)*+)|(?!{spaces}{q}){plain})"
+    if delimiter == " ":
+        field = rf" *+{field}(?: *+(?={end}|\Z))?"
     return re.compile(rf"{field}(?:{apart}|{end}|\Z)")

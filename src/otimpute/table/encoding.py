@@ -104,6 +104,15 @@ class Encoding:
             for (name, kind), code in zip(self.kinds.items(), self.codes, strict=True)
         }
 
+    @property
+    def categories(self) -> dict[str, list[Any]]:
+        """Those of the columns of categories and booleans, by name."""
+        return {
+            name: list(code.labels) if isinstance(code, CategoryCode) else [False, True]
+            for name, code in zip(self.names, self.codes, strict=False)
+            if isinstance(code, CategoryCode) or code.kind == "boolean"
+        }
+
     def read_array(self, array: NDArray[Any], marker: Any) -> Table:
         """A table from a two-dimensional numeric array; NaN is always missing."""
         unlike = [k for k, code in enumerate(self.codes) if not isinstance(code, NumberCode) and code.kind != "empty"]

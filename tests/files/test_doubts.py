@@ -1,0 +1,92 @@
+"""What looks wrong about a table is told, and what is usual is not."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from otimpute.files import Misfits, RowNumbers, Sentinel, UnclearMark, find_doubts, read_file
+
+pa = pytest.importorskip("pyarrow")
+pq = pytest.importorskip("pyarrow.parquet")
+
+
+@pytest.fixture
+def doubts(tmp_path: Path) -> Any:
+    """Doubts about a column of these fields."""
+
+    def find(fields: list[Any], name: str = "c", **told: Any) -> list[Any]:
+        (tmp_path / "t.csv").write_text(f"{name};x\n" + "".join(f"{field};{k % 7}\n" for k, field in enumerate(fields)))
+        return find_doubts(read_file(tmp_path / "t.csv", **{"delimiter": ";"} | told))
+
+    return find
+
+
+RNG = np.random.default_rng(0)
+NUMBERS = [f"{number:.2f}" for number in RNG.normal(50, 9, 140)]
+
+
+def test_a_frequent_text_among_numbers_is_named(doubts: Any) -> None:
+    (found,) = doubts(["refused"] * 60 + ["NA"] * 5 + NUMBERS)
+    assert found == Misfits("c", "numbers", 140, 200, ("refused",), 2, ("NA",))
+    assert doubts(["refused"] * 60 + NUMBERS, na_values={"c": ["refused"]}) == []
+
+
+def test_a_word_for_nothing_among_numbers_is_a_missing_value(tmp_path: Path) -> None:
+    (tmp_path / "t.csv").write_text("c,x\n" + "".join(f"{each},1\n" for each in ["unknown"] * 60 + NUMBERS))
+    (column, _) = read_file(tmp_path / "t.csv").columns
+    assert (column.kind, dict(column.missing_as)) == ("number", {"unknown": 60})
+
+
+def test_numbers_among_categories_are_categories(doubts: Any) -> None:
+    assert doubts(["1", "2", "3", "4+"] * 20) == []
+    assert doubts([*NUMBERS[:5], *(f"text {k}" for k in range(100))]) == []
+
+
+def test_thousands_that_may_be_decimals_are_named(doubts: Any) -> None:
+    assert doubts(["1,234", "5,678", "12"]) == [UnclearMark("c", "1,234")]
+    assert doubts(["1,234", "5,678", "12"], decimal=",") == []
+    assert doubts(["1,234", "5,678", "12"], decimal=".") == []
+
+
+@pytest.mark.parametrize("value", ["-999", "9999", "99.0", "-999.0", "1000000", "-99"])
+def test_equal_numbers_far_from_all_others_are_named(doubts: Any, value: str) -> None:
+    found = doubts([value] * 30 + [""] * 3 + ["NA"] + [number for number in NUMBERS if float(number) < 75])
+    assert [(each.spelling, each.n_cells, each.na_values) for each in found] == [(value.removesuffix(".0"), 30, ("NA",))]
+    assert isinstance(found[0], Sentinel)
+    assert doubts([value] * 30 + NUMBERS, na_values=[value]) == []
+
+
+@pytest.mark.parametrize(
+    "fields",
+    [
+        ["0"] * 100 + NUMBERS[:50],  # nothing is a number
+        ["-999", "-998", *NUMBERS],  # two outliers
+        ["0", "1"] * 50,
+        [str(k % 100) for k in range(1000)],  # 99 is the last of many
+        ["99"] * 30 + ["1", "2", "3"] * 30,  # a code among codes
+        ["inf"] * 30 + NUMBERS,
+    ],
+)
+def test_other_numbers_are_not(doubts: Any, fields: list[str]) -> None:
+    assert doubts(fields) == []
+
+
+def test_numbers_of_rows_are_named(doubts: Any) -> None:
+    assert doubts(list(range(1, 41))) == [RowNumbers("c", 1, 40)]
+    assert doubts(list(range(40))) == [RowNumbers("c", 0, 39)]
+    shuffled = [int(number) for number in RNG.permutation(np.arange(1000, 9000, 17))]
+    assert doubts(shuffled, name="PassengerId") == [RowNumbers("PassengerId", min(shuffled), max(shuffled))]
+    assert doubts(shuffled, name="price") == []
+    assert doubts(list(range(1980, 2020)), name="year") == []
+    assert doubts([*range(1, 40), 3], name="row_id") == []
+    assert doubts(list(range(1, 10))) == []
+
+
+def test_typed_files_have_sentinels_too(tmp_path: Path) -> None:
+    pq.write_table(pa.table({"x": [-999.0] * 30 + [float(number) for number in NUMBERS]}), tmp_path / "t.parquet")
+    (found,) = find_doubts(read_file(tmp_path / "t.parquet"))
+    assert (found.name, found.spelling, found.n_cells, found.is_text) == ("x", "-999", 30, False)
