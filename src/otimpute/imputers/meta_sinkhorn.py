@@ -278,7 +278,8 @@ class MetaSinkhornImputer(TransportImputer):
         if module is None:
             from .joint_completer import JointCompleter
 
-            module = JointCompleter(n_columns)
+            # In float64, or a row would be filled a little otherwise in other company (products round by their shape).
+            module = JointCompleter(n_columns).double()
         elif callable(module) and not isinstance(module, torch.nn.Module):
             try:
                 module = module(n_columns)
