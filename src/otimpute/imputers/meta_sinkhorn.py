@@ -245,6 +245,7 @@ class MetaSinkhornImputer(TransportImputer):
         torch_for("MetaSinkhornImputer")
         self._check_shared_parameters()
         check_real("learning_rate", self.learning_rate, above=0)
+        check_flag("one_sided", self.one_sided)
         check_choice("initial", self.initial, ["auto", "mean", "em"])
         if self.max_steps != "auto":
             check_count("max_steps", self.max_steps, advice='pass "auto" to derive it from the table')

@@ -9,7 +9,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from .._checks import check_count, check_real
+from .._checks import check_count, check_flag, check_real
 from .._random import generator
 from .._stored import Kind, Maybe, Record, Whole
 from .._threads import n_threads
@@ -247,6 +247,7 @@ class SinkhornImputer(TransportImputer):
     def _check_parameters(self) -> None:
         self._check_shared_parameters()
         check_real("learning_rate", self.learning_rate, above=0)
+        check_flag("one_sided", self.one_sided)
         if self.max_steps != "auto":
             check_count("max_steps", self.max_steps, advice='pass "auto" to derive it from the table')
         check_count("reference_size", self.reference_size)
