@@ -75,7 +75,7 @@ class MetaSinkhornImputer(TransportImputer):
         The first guess a completer is shown, in training and in new rows: column means, or the conditional means of a Gaussian
         model. ``"auto"`` is ``"em"`` with the covariance metric and ``"mean"`` otherwise.
     metric : {"auto", "covariance", "euclidean"}, default="auto"
-        Rows are compared by ½‖x − y‖² of standardised columns, or by the same after whitening with a shrunk covariance.
+        Rows are compared by ½‖x − y‖² of standardised columns, or by the same after whitening by the root of correlations.
         ``"auto"`` is ``"covariance"`` for up to 300 columns.
     scale : bool, default=True
         Standardise columns inside. Switch off only for columns that already have about unit spread.

@@ -92,7 +92,7 @@ class RoundRobinImputer(TransportImputer):
     noise : float, default=0.0
         Standard deviation of the noise added to the start, in standard deviations of the column.
     metric : {"auto", "covariance", "euclidean"}, default="auto"
-        Rows are compared by ½‖x − y‖² of standardised columns, or by the same after whitening with a shrunk covariance.
+        Rows are compared by ½‖x − y‖² of standardised columns, or by the same after whitening by the root of correlations.
         ``"auto"`` is ``"covariance"`` for up to 300 columns.
     scale : bool, default=True
         Standardise columns inside. Switch off only for columns that already have about unit spread.

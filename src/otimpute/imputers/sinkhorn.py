@@ -60,7 +60,7 @@ class SinkhornImputer(TransportImputer):
     noise : float, default=0.1
         Standard deviation of the noise added to the start, in standard deviations of the column.
     metric : {"auto", "covariance", "euclidean"}, default="auto"
-        Rows are compared by ½‖x − y‖² of standardised columns, or by the same after whitening with a shrunk covariance.
+        Rows are compared by ½‖x − y‖² of standardised columns, or by the same after whitening by the root of correlations.
         ``"auto"`` is ``"covariance"`` for up to 300 columns unless ``imputed_weight`` is used.
     imputed_weight : float in (0, 1], default=1.0
         Weight of imputed coordinates when the transport plan is computed (Euclidean metric only). Below 1 this is a
