@@ -118,18 +118,8 @@ class RoundRobinImputer(TransportImputer):
         File in which a long fit leaves its state every half minute or so, and when it is stopped. Fitted again, on the same
         table with the same parameters, it goes on from there to the result of a fit that never stopped, and removes the file. A
         function as ``model`` must be the same again.
-    missing_values : float, default=nan
-        What marks a hole, besides NaN and null.
-    add_indicator : bool, default=False
-        Append a column per column with holes that says where they were.
-    keep_empty_features : bool, default=True
-        Columns without any observed value are filled with 0 (and a warning); False drops them.
-    integers : {"round", "float"}, default="round"
-        Whether imputed integers and booleans are rounded so that the column keeps its type, or become floats.
-    constraints : dict, default=None
-        What imputed values of a column must obey, as in `SinkhornImputer`.
-    max_categories : int or None, default=50
-        Columns of text with more distinct values, or hardly any value twice, are left alone; None uses all of them.
+    missing_values, add_indicator, keep_empty_features, integers, constraints, max_categories
+        As in `SinkhornImputer`.
 
     Attributes
     ----------
