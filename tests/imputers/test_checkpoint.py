@@ -91,7 +91,7 @@ KINDS: dict[str, tuple[Any, dict[str, Any]]] = {
     "sinkhorn, settles": (SinkhornImputer, {"max_steps": 300, "tol": 0.1, "n_pairs": 3, "one_sided": True}),
     "sinkhorn, last iterate": (SinkhornImputer, {"max_steps": 70, "tail_average": 0.0, "metric": "euclidean", "noise": 1.0}),
     "linear": (RoundRobinImputer, {"max_cycles": 3, "n_updates": 4, "order": "random", "validation_fraction": 0.1}),
-    "mlp": (RoundRobinImputer, {"model": "mlp", "max_cycles": 2, "n_updates": 4, "one_sided": True, "n_pairs": 3}),
+    "mlp": (RoundRobinImputer, {"model": "mlp", "max_cycles": 2, "n_updates": 4, "batches": "observed-missing", "n_pairs": 3}),
     "mlp, validates": (
         RoundRobinImputer,
         {"model": "mlp", "max_cycles": 8, "n_updates": 2, "validation_fraction": 0.2, "patience": 1, "learning_rate": 0.1},

@@ -27,7 +27,11 @@ def module(n_inputs: int) -> Any:
 
 CASES = {
     "linear": (RoundRobinImputer, {"model": "linear", "max_cycles": 1, "n_updates": 2}),
-    "mlp, one-sided": (RoundRobinImputer, {"model": "mlp", "max_cycles": 1, "n_updates": 2, "one_sided": True}),
+    "mlp, observed against missing": (
+        RoundRobinImputer,
+        {"model": "mlp", "max_cycles": 1, "n_updates": 2, "batches": "observed-missing"},
+    ),
+    "linear, observed against all": (RoundRobinImputer, {"max_cycles": 1, "n_updates": 2, "batches": "observed-all"}),
     "module, euclidean": (RoundRobinImputer, {"model": module, "max_cycles": 1, "n_updates": 1, "metric": "euclidean"}),
     "meta": (MetaSinkhornImputer, {"max_steps": 3}),
 }

@@ -8,7 +8,17 @@ import numpy as np
 import pytest
 
 from otimpute.gaussian import fit_gaussian
-from otimpute.imputers._batches import Geometry, Plan, column_gradient, draw_pair, make_gradients, make_workspace, pair_gradient
+from otimpute.imputers._batches import (
+    SELF,
+    Geometry,
+    Plan,
+    collect_rows,
+    column_gradient,
+    draw_pair,
+    make_gradients,
+    make_workspace,
+    pair_gradient,
+)
 from otimpute.imputers._cpu_steps import make_cells
 from otimpute.imputers._net_models import (
     NetModels,
@@ -136,16 +146,17 @@ def test_the_gradient_in_one_column_is_that_column_of_the_whole_gradient(metric:
             np.testing.assert_allclose(one.cross_potential[pair], whole.cross_potential[pair], atol=1e-10)
 
 
-@pytest.mark.parametrize("one_sided", [True, False])
+@pytest.mark.parametrize("batches", ["all", "observed-all", "observed-missing"])
 @pytest.mark.parametrize("metric", ["covariance", "euclidean"])
 @pytest.mark.parametrize("model", MODELS)
-def test_the_gradient_through_the_loss_is_its_finite_difference(model: str, metric: str, one_sided: bool) -> None:
+def test_the_gradient_through_the_loss_is_its_finite_difference(model: str, metric: str, batches: str) -> None:
     cells, geometry, A, missing = problem(metric=metric)
     column, d, m, n_pairs = 1, 3, 8, 2
     free = missing[:, column].copy()
-    pools = (np.flatnonzero(~free), np.flatnonzero(free)) if one_sided else (ALL_ROWS, ALL_ROWS)
-    plan = Plan(7, *pools, 2000, 500)
-    target = Target(column, free, not one_sided, -100.0, 100.0)
+    both_sides = batches == "all"
+    first = ALL_ROWS if both_sides else np.flatnonzero(~free)
+    plan = Plan(7, first, np.flatnonzero(free) if batches == "observed-missing" else ALL_ROWS, 2000, 500)
+    target = Target(column, free, both_sides, -100.0, 100.0)
     rng = np.random.default_rng(5)
     sizes = layer_sizes(model, d - 1)
     parameters = rng.normal(size=(d, n_parameters(sizes)))
@@ -154,7 +165,7 @@ def test_the_gradient_through_the_loss_is_its_finite_difference(model: str, metr
     buffer, gradient = np.empty((2, int(sizes.sum()) * 32)), np.empty(parameters.shape[1])
     n_listed = begin_update(cells, plan, found, target, nets, 3, np.empty(32, np.int64), buffer)
     for pair in range(n_pairs):
-        column_gradient(cells, geometry, plan, work, column, not one_sided, pair, found)
+        column_gradient(cells, geometry, plan, work, column, both_sides, pair, found)
     rows = found.rows.copy()
     table = cells.values[:, :d].copy()
     finish_update(cells, found, target, nets, n_listed, buffer, gradient, 1e-3, 0.0)
@@ -176,3 +187,13 @@ def test_the_gradient_through_the_loss_is_its_finite_difference(model: str, metr
     felt = np.abs(gradient) > 1e-6
     np.testing.assert_allclose(moved[felt], -1e-3 * np.sign(gradient[felt]), rtol=0.02)
     np.testing.assert_array_equal(np.delete(nets.parameters, column, axis=0), np.delete(parameters, column, axis=0))
+
+
+def test_a_batch_that_was_not_compared_with_itself_leaves_the_potentials_of_its_rows() -> None:
+    cells, *_ = problem()
+    free = np.zeros(len(cells.values), dtype=bool)
+    found = make_gradients(2, 4, 1, np.float64)
+    found.rows[:] = np.arange(4)  # the same rows in all four batches
+    found.self_potential[:, 0], found.self_potential[:, 1] = 99.0, 7.0
+    collect_rows(cells, found, free, False, np.empty((0, 1)))
+    np.testing.assert_array_equal(cells.potentials[:4, SELF], 7.0)

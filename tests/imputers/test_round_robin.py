@@ -18,8 +18,10 @@ from otimpute import RoundRobinImputer
 from otimpute.datasets import make_toy
 from otimpute.estimator import FitProgress
 from otimpute.exceptions import DivergedError, FitStoppedWarning, OtimputeWarning
+from otimpute.imputers._batches import draw_pair
 from otimpute.imputers._cycles import ColumnOrder
 from otimpute.imputers._net_models import NetTrainer
+from otimpute.imputers._trainees import choose_trainees
 from otimpute.metrics import energy_distance, mae, rmse
 
 DATA = Path(__file__).parents[3] / "shared" / "data" / "uci"
@@ -86,21 +88,43 @@ def test_the_mlp_beats_the_linear_model_on_curved_data_in_energy_distance() -> N
     X_incomplete[keep], missing[keep] = X[keep], False
     distance = {}
     for model in ("linear", "mlp"):
-        imputer = RoundRobinImputer(model, one_sided=True, learning_rate=1e-2, max_cycles=15, random_state=0)
+        imputer = RoundRobinImputer(model, batches="observed-missing", learning_rate=1e-2, max_cycles=15, random_state=0)
         distance[model] = energy_distance(X, imputer.fit_transform(X_incomplete), missing)
     assert distance["mlp"] < 0.7 * distance["linear"]
 
 
 def test_a_fit_by_transport_is_no_regression() -> None:
-    """Least squares would find a slope of .6; one-sided batches ask for the spread of the observed values, a slope of 1."""
+    """Least squares would find a slope of .6; observed rows to resemble ask for their spread, a slope of 1."""
     rng = np.random.default_rng(0)
     x = rng.normal(size=2000)
     X = np.column_stack([x, 0.6 * x + 0.8 * rng.normal(size=2000)])
     X_incomplete = X.copy()
     X_incomplete[rng.random(2000) < 0.4, 1] = np.nan
     settings = {"metric": "euclidean", "initial": "mean", "learning_rate": 1e-2, "max_cycles": 10, "n_updates": 30}
-    imputer = RoundRobinImputer(one_sided=True, skip_complete=True, random_state=0, **settings).fit(X_incomplete)
-    assert 0.85 < weights_of(imputer, 1)[0] < 1.05
+    for batches in ("observed-all", "observed-missing"):
+        imputer = RoundRobinImputer(batches=batches, skip_complete=True, random_state=0, **settings).fit(X_incomplete)
+        assert 0.85 < weights_of(imputer, 1)[0] < 1.1
+
+
+@pytest.mark.parametrize("batches", ["all", "observed-all", "observed-missing"])
+def test_batches_are_drawn_from_the_rows_asked_for(batches: str) -> None:
+    free = np.random.default_rng(0).random((60, 2)) < 0.3
+    ranges = np.array([[-1, -1], [1, 1]], np.float32)
+    trainee = choose_trainees(free, ranges, batch_size=64, batches=batches, skip_complete=True, seed=0)[1]
+    rows = np.empty((1, 2, trainee.batch_size), np.int64)
+    drawn: tuple[set[int], set[int]] = set(), set()
+    for step in range(40):
+        draw_pair(trainee.plan, 60, step, 0, rows)
+        for side in range(2):
+            drawn[side].update(rows[0, side].tolist())
+    everyone, missing = set(range(60)), set(np.flatnonzero(free[:, 1]).tolist())
+    expected = {
+        "all": (everyone, everyone),
+        "observed-all": (everyone - missing, everyone),
+        "observed-missing": (everyone - missing, missing),
+    }
+    assert drawn == expected[batches]
+    assert trainee.batch_size == min(map(len, drawn))
 
 
 def test_the_two_sided_loss_of_any_imputation_falls_as_the_batch_grows() -> None:
@@ -142,8 +166,9 @@ def test_the_paper_preset_is_the_papers() -> None:
     X_incomplete, _ = punch(whitened(correlated(300, 4)))
     imputer = RoundRobinImputer.paper("mlp", random_state=0)
     expected = {
-        "model": "mlp", "max_cycles": 10, "n_updates": 15, "n_pairs": 10, "one_sided": True, "order": "random", "tol": 1e-3,
-        "learning_rate": 1e-2, "l2": 1e-5, "noise": 0.1, "initial": "mean", "metric": "euclidean", "epsilon": "authors",
+        "model": "mlp", "max_cycles": 10, "n_updates": 15, "n_pairs": 10, "batches": "observed-missing",
+        "order": "random", "tol": 1e-3, "learning_rate": 1e-2,
+        "l2": 1e-5, "noise": 0.1, "initial": "mean", "metric": "euclidean", "epsilon": "authors",
         "scale": False, "batch_size": "auto", "step_decay": 1.0, "initial_weights": "random",
     }  # fmt: skip
     assert {name: imputer.get_params()[name] for name in expected} == expected

@@ -12,11 +12,13 @@ from typing import Any
 
 import numpy as np
 import pytest
+from scipy.signal import lfilter
 from sklearn.datasets import load_breast_cancer, load_iris, load_wine
 from sklearn.exceptions import NotFittedError
 
 import otimpute.imputers._working_copy as working_copy
 from otimpute import SinkhornImputer
+from otimpute.baselines import GaussianEMImputer, ICEImputer
 from otimpute.estimator import FitProgress
 from otimpute.exceptions import DivergedError, FitStoppedWarning, OtimputeWarning
 from otimpute.metrics import energy_distance, mae, rmse
@@ -403,3 +405,29 @@ def test_very_wide_tables_take_the_euclidean_metric_and_little_memory() -> None:
     assert imputer.metric_ == "euclidean"
     assert len(pickle.dumps(imputer)) < 20 * X.nbytes
     assert np.isfinite(imputer.transform(X)).all()
+
+
+def interest_rates(n: int = 480, seed: int = 0) -> np.ndarray:
+    """Sixteen maturities a month, made of three factors that wander and a little noise: columns that are nearly collinear."""
+    rng = np.random.default_rng(seed)
+    years = np.array([1, 3, 6, 12, 18, 24, 36, 48, 60, 72, 84, 96, 120, 180, 240, 360]) / 12
+    fading = (1 - np.exp(-0.6 * years)) / (0.6 * years)
+    level = np.cumsum(0.2 * rng.normal(size=n))
+    slope, curvature = (lfilter([0.25], [1, -0.97], rng.normal(size=n)) for _ in range(2))
+    factors = np.column_stack([level, slope, curvature])
+    shapes = np.array([np.ones(16), fading, fading - np.exp(-0.6 * years)])
+    X = factors @ shapes + 0.02 * rng.normal(size=(n, 16))
+    return (X - X.mean(axis=0)) / X.std(axis=0)
+
+
+@pytest.mark.parametrize("rate", [0.2, 0.3])
+def test_nearly_collinear_columns_are_imputed_as_well_as_by_regressions(rate: float) -> None:
+    scores = []
+    for seed in range(3):
+        X = interest_rates(seed=seed)
+        missing = np.random.default_rng([seed, 1]).random(X.shape) < rate
+        X_incomplete = np.where(missing, np.nan, X)
+        imputers = [SinkhornImputer(random_state=0), GaussianEMImputer(), ICEImputer(random_state=0)]
+        scores.append([rmse(X, imputer.fit_transform(X_incomplete), missing) for imputer in imputers])
+    ours, *peers = np.mean(scores, axis=0)
+    assert ours < 1.1 * min(peers)

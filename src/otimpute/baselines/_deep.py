@@ -177,16 +177,17 @@ class DeepImputer(StandardisedImputer):
 
     def _complete(self, rows: Rows, holes: Holes, keys: NDArray[np.uint64]) -> Rows:
         torch, device = torch_for(type(self).__name__), self._device()
-        network = self._network().to(device)
+        # In float32 a product of matrices rounds visibly otherwise than one of their rows: a row would depend on its company.
+        network = self._network().to(device, torch.float64)
         completed = rows.copy()
         incomplete = np.flatnonzero(holes.any(axis=1))
         at_a_time = max(1, _NUMBERS_AT_A_TIME // self._numbers_per_row(rows.shape[1]))
         with torch.no_grad(), torch_session(self._seed):
             for begin in range(0, len(incomplete), at_a_time):
                 some = incomplete[begin : begin + at_a_time]
-                values = torch.from_numpy(rows[some].astype(np.float32)).to(device)
-                missing = torch.from_numpy(holes[some].astype(np.float32)).to(device)
-                filled = self._fill(network, values, missing, keys[some]).cpu().numpy().astype(np.float64)
+                values = torch.from_numpy(rows[some]).to(device)
+                missing = torch.from_numpy(holes[some].astype(np.float64)).to(device)
+                filled = self._fill(network, values, missing, keys[some]).cpu().numpy()
                 completed[some] = np.where(holes[some], filled, rows[some])
         return completed
 

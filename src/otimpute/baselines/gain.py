@@ -188,5 +188,5 @@ class GAINImputer(DeepImputer):
         return 2 * max(n_columns, self.width or 1)
 
     def _fill(self, network: Any, values: Tensor, missing: Tensor, keys: NDArray[np.uint64]) -> Tensor:
-        noise = np.column_stack([uniform(keys, k) for k in range(values.shape[1])]).astype(np.float32)
+        noise = np.column_stack([uniform(keys, k) for k in range(values.shape[1])])
         return cast("Tensor", network.fill(values, missing, torch_for("GAINImputer").from_numpy(noise).to(values))[0])

@@ -166,12 +166,12 @@ class MIWAEImputer(DeepImputer):
     def _fill(self, network: Any, values: Tensor, missing: Tensor, keys: NDArray[np.uint64]) -> Tensor:
         torch = torch_for("MIWAEImputer")
         noise = generator(self._seed, "importance samples").standard_normal((self.n_imputation_samples, 1, self.n_latent))
-        samples = torch.from_numpy(noise.astype(np.float32)).to(values)
+        samples = torch.from_numpy(noise).to(values)
         if self.target == "values":
             return cast("Tensor", network.expect(values, missing, samples))
         log_weights, decoded = network.weigh(values, missing, samples)
         upto = torch.softmax(log_weights, dim=0).cumsum(dim=0)  # [K, n]
-        chance = torch.from_numpy(uniform(keys, 0).astype(np.float32)).to(values)
+        chance = torch.from_numpy(uniform(keys, 0)).to(values)
         chosen = (upto < chance).sum(dim=0).clamp(max=len(upto) - 1)
         centre, scale, degrees = (each[chosen, torch.arange(len(chosen))].cpu().numpy() for each in decoded)
         cells = np.column_stack([uniform(keys, 1 + k) for k in range(values.shape[1])])

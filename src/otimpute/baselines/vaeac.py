@@ -168,5 +168,5 @@ class VAEACImputer(DeepImputer):
             noise = generator(self._seed, "latent variables").standard_normal((self.n_samples, 1, self.n_latent))
         else:
             noise = normal(keys, self.n_latent)[None]
-        latent = torch_for("VAEACImputer").from_numpy(noise.astype(np.float32)).to(values)
+        latent = torch_for("VAEACImputer").from_numpy(noise).to(values)
         return cast("Tensor", network.expect(values, missing, latent))

@@ -264,8 +264,8 @@ def pair_gradient(cells, geometry, plan, work, pair, out):  # type: ignore[no-un
 def column_gradient(cells, geometry, plan, work, column, both_sides, pair, out):  # type: ignore[no-untyped-def]
     """The gradient of `pair_gradient` in one ``column`` only, into ``out.gradient[..., 0]``; no loss.
 
-    A projection is then two matrix–vector products. Unless ``both_sides`` can have changed, the first batch's own term and
-    its gradient, which nobody asks for, are left out.
+    A projection is then two matrix–vector products. Unless ``both_sides`` can have changed, the first batch's own term,
+    potential and gradient, which nobody asks for, are left out.
     """
     one = cells.values.dtype.type(1)
     a = work.weights
@@ -292,9 +292,6 @@ def column_gradient(cells, geometry, plan, work, column, both_sides, pair, out):
     out.error[pair] = _balance_cross(cells, geometry, plan, work, rows, norms, out.cross_potential[pair])
     if both_sides:
         _project_rows(work.plan, w, work.coordinate[1], -one, out.gradient[pair, 0, :, 0])
-    else:
-        for i in range(a.shape[0]):
-            out.self_potential[pair, 0, i] = cells.potentials[rows[0, i], SELF]
     for i in range(a.shape[0]):
         w[i] = a[i] * u[i]
     _project_columns(work.plan, w, work.coordinate[0], -one, work.vectors[2], work.vectors[3], out.gradient[pair, 1, :, 0])
@@ -329,15 +326,19 @@ def _project_columns(plan, weights, coordinate, sign, total, mass, gradient):  #
 
 
 @compiled
-def collect_rows(cells, found, free, gradient):  # type: ignore[no-untyped-def]
-    """Store the new potentials; add up the ``gradient [R, columns]`` of each listed row over pairs and sides."""
+def collect_rows(cells, found, free, both_sides, gradient):  # type: ignore[no-untyped-def]
+    """Store the new potentials; add up the ``gradient [R, columns]`` of each listed row over pairs and sides.
+
+    Unless ``both_sides`` can have changed, the first one was not compared with itself and no row in it is free.
+    """
     scale = cells.values.dtype.type(1.0 / (found.rows.shape[0] * found.rows.shape[2]))
     gradient[:] = 0
     for pair in range(found.rows.shape[0]):
         for side in range(2):
             for i in range(found.rows.shape[2]):
                 row = found.rows[pair, side, i]
-                cells.potentials[row, SELF] = found.self_potential[pair, side, i]
+                if both_sides or side == 1:
+                    cells.potentials[row, SELF] = found.self_potential[pair, side, i]
                 cells.potentials[row, CROSS] = found.cross_potential[pair, side, i]
                 if free[row]:
                     place = cells.rows[row, PLACE]

@@ -73,8 +73,6 @@ class GpuBatches(Batches):
             self.device, self._pairs = "cpu", {}
             return None
         found.self_potential[:], found.cross_potential[:] = potentials[:, SELF], potentials[:, CROSS]
-        if not both_sides:
-            found.self_potential[:, 0] = cells.potentials[found.rows[:, 0], SELF]
         return gradient
 
 

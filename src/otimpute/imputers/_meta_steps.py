@@ -201,7 +201,7 @@ class _Update:
         cells.values[rows] = filled
         self.batches.pair_gradients(self.plan, self.batch_size)
         gradient = np.empty((len(rows), holes.shape[1]), np.float32)
-        collect_rows(cells, found, self.incomplete, gradient)
+        collect_rows(cells, found, self.incomplete, True, gradient)
         gradient[~holes] = 0
         for group in self.optimizer.param_groups:
             group["lr"] = rate

@@ -8,8 +8,10 @@ from numpy.typing import NDArray
 from ..gaussian import GaussianModel, fit_gaussian
 
 # Studied in docs/studies/defaults.md.
-_SHRINKAGE = 0.2
-_PRIOR_ROWS = 3.0
+_POWER_OF_CORRELATIONS = 0.5
+_PRIOR_ROWS = 6.0  # times columns over rows: the more rows there are, the fewer imaginary ones they need
+_MOST_PRIOR_ROWS = 3.0
+_SHRINKAGE = 0.2  # of a model that is not fitted by EM
 _SPREAD_OF_CATEGORIES = 0.5  # docs/studies/mixed.md
 _MOST_ROWS = 20_000
 _MOST_ITERATIONS = 50
@@ -35,7 +37,7 @@ def fit_model(
     return fit_gaussian(
         values.astype(np.float64),
         missing,
-        prior_rows=_PRIOR_ROWS,
+        prior_rows=min(_MOST_PRIOR_ROWS, _PRIOR_ROWS * values.shape[1] / len(values)),
         tolerance=1e-3,
         max_iterations=max_iterations,
         deadline=deadline,
@@ -46,27 +48,27 @@ def plain_model(table: NDArray[np.float32], rng: np.random.Generator) -> Gaussia
     """Gaussian model of a completed table as it stands, for tables of more columns than EM is worth."""
     rows = rng.permutation(len(table))[:_MOST_ROWS]
     covariance = np.atleast_2d(np.cov(table[rows].astype(np.float64), rowvar=False, ddof=0))
-    return GaussianModel(np.zeros(table.shape[1]), _shrunk(covariance), 0, False)
-
-
-def _shrunk(covariance: NDArray[np.float64]) -> NDArray[np.float64]:
-    """A covariance, its correlations a little smaller.
-
-    >>> _shrunk(np.array([[1.0, 0.5], [0.5, 1.0]])).tolist()
-    [[1.0, 0.4], [0.4, 1.0]]
-    """
-    return (1 - _SHRINKAGE) * covariance + _SHRINKAGE * np.diag(np.diag(covariance))
+    shrunk = (1 - _SHRINKAGE) * covariance + _SHRINKAGE * np.diag(np.diag(covariance))
+    return GaussianModel(np.zeros(table.shape[1]), shrunk, 0, False)
 
 
 def metric_of(covariance: NDArray[np.float64], is_category: NDArray[np.bool_]) -> NDArray[np.float64]:
-    """Symmetric A with ``A² = S⁻¹``, S the covariance shrunk towards its diagonal: the cost is then ½‖(x − y)A‖².
+    """Symmetric A with ``A² = S⁻¹``, so that the cost is ½‖(x − y)A‖²; ``S = D √R D`` with deviations D, correlations R.
 
+    The root shrinks correlations in proportion. A share of the identity mixed into R would do so too, but it would drown the
+    combinations of nearly collinear columns that hardly vary, and it is these that tell what a missing value is.
     In coordinates of categories the variance counts as larger than it is, or rare categories would be outliers.
 
     >>> metric_of(np.diag([4.0, 1.0]), np.array([False, False])).round(6).tolist()
     [[0.5, 0.0], [0.0, 1.0]]
     """
     softened = covariance + np.diag(np.where(is_category, _SPREAD_OF_CATEGORIES, 0.0))
-    eigenvalues, vectors = np.linalg.eigh(_shrunk(softened))
-    metric: NDArray[np.float64] = (vectors / np.sqrt(np.maximum(eigenvalues, 1e-8))) @ vectors.T
-    return metric
+    scales = np.sqrt(np.outer(np.diag(softened), np.diag(softened)))
+    return _power(_power(softened / scales, _POWER_OF_CORRELATIONS) * scales, -0.5)
+
+
+def _power(matrix: NDArray[np.float64], exponent: float) -> NDArray[np.float64]:
+    """A power of a symmetric matrix, whose eigenvalues are positive but for rounding."""
+    eigenvalues, vectors = np.linalg.eigh(matrix)
+    powered: NDArray[np.float64] = (vectors * np.maximum(eigenvalues, 1e-8) ** exponent) @ vectors.T
+    return powered

@@ -204,7 +204,7 @@ class ModuleTrainer:
                 write_predictions(cells.values, rows, target, predictions.detach().numpy().astype(np.float32))
                 self.batches.column_gradients(trainee)
                 gradient = np.empty((n_listed, 1), np.float32)
-                collect_rows(cells, found, target.free, gradient)
+                collect_rows(cells, found, target.free, target.both_sides, gradient)
                 optimizer.zero_grad()
                 torch.autograd.backward(predictions, torch.from_numpy(gradient[:, 0]).to(predictions.dtype))
                 optimizer.step()

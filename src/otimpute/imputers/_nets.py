@@ -176,7 +176,7 @@ def finish_update(cells, found, target, nets, n_listed, buffer, gradient, rate, 
     height = nets.sizes.sum()
     units = buffer[0, : height * n_listed].reshape(height, n_listed)
     deltas = buffer[1, : height * n_listed].reshape(height, n_listed)
-    collect_rows(cells, found, target.free, deltas[height - 1].reshape(n_listed, 1))
+    collect_rows(cells, found, target.free, target.both_sides, deltas[height - 1].reshape(n_listed, 1))
     if n_listed == 0:
         return
     parameters = nets.parameters[target.column]

@@ -40,11 +40,14 @@ def choose_trainees(
     ranges: NDArray[np.float32],
     *,
     batch_size: int,
-    one_sided: bool,
+    batches: str,
     skip_complete: bool,
     seed: int,
 ) -> list[Trainee]:
-    """The columns that get a model: all of them, or those with missing entries; ``ranges [2, d]`` are the observed ones."""
+    """The columns that get a model: all of them, or those with missing entries; ``ranges [2, d]`` are the observed ones.
+
+    ``batches`` says which rows meet: see `RoundRobinImputer`.
+    """
     rng = generator(seed, "practice")
     trainees = []
     for column in range(free.shape[1]):
@@ -57,14 +60,14 @@ def choose_trainees(
             continue
         low, high = map(float, ranges[:, column])
         reach = _REACH * (high - low)
-        pools, size = (ALL_ROWS, ALL_ROWS), batch_size
-        if one_sided:
-            pools = np.flatnonzero(~predicted), np.flatnonzero(predicted)
-            size = min(batch_size, *map(len, pools))
+        first, second = ALL_ROWS if batches == "all" else np.flatnonzero(~predicted), ALL_ROWS
+        if batches == "observed-missing":
+            second = np.flatnonzero(predicted)
+        size = min(batch_size, *(len(pool) or len(free) for pool in (first, second)))
         trainees.append(
             Trainee(
-                Target(column, predicted, not one_sided, low - reach, high + reach),
-                Plan(seed, *pools, N_CROSS_ITERATIONS, N_SELF_ITERATIONS),
+                Target(column, predicted, batches == "all", low - reach, high + reach),
+                Plan(seed, first, second, N_CROSS_ITERATIONS, N_SELF_ITERATIONS),
                 size,
                 np.flatnonzero(missing),
                 np.flatnonzero(practice),

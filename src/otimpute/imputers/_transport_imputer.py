@@ -77,7 +77,7 @@ class TransportImputer(BaseImputer):
     initial: Any
     noise: float
     metric: str
-    one_sided: bool
+    one_sided: bool = False
     scale: bool
     tol: float
     validation_fraction: float | str
@@ -134,7 +134,6 @@ class TransportImputer(BaseImputer):
         check_choice("metric", self.metric, ["auto", "covariance", "euclidean"])
         if isinstance(self.initial, str):
             check_choice("initial", self.initial, ["auto", "mean", "em"])
-        check_flag("one_sided", self.one_sided)
         check_flag("scale", self.scale)
         if self.max_seconds is not None:
             check_real("max_seconds", self.max_seconds, above=0, advice="pass None for no limit")

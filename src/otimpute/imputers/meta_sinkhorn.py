@@ -75,7 +75,7 @@ class MetaSinkhornImputer(TransportImputer):
         The first guess a completer is shown, in training and in new rows: column means, or the conditional means of a Gaussian
         model. ``"auto"`` is ``"em"`` with the covariance metric and ``"mean"`` otherwise.
     metric : {"auto", "covariance", "euclidean"}, default="auto"
-        Rows are compared by ½‖x − y‖² of standardised columns, or by the same after whitening with a shrunk covariance.
+        Rows are compared by ½‖x − y‖² of standardised columns, or by the same after whitening by the root of correlations.
         ``"auto"`` is ``"covariance"`` for up to 300 columns.
     scale : bool, default=True
         Standardise columns inside. Switch off only for columns that already have about unit spread.
@@ -245,6 +245,7 @@ class MetaSinkhornImputer(TransportImputer):
         torch_for("MetaSinkhornImputer")
         self._check_shared_parameters()
         check_real("learning_rate", self.learning_rate, above=0)
+        check_flag("one_sided", self.one_sided)
         check_choice("initial", self.initial, ["auto", "mean", "em"])
         if self.max_steps != "auto":
             check_count("max_steps", self.max_steps, advice='pass "auto" to derive it from the table')
@@ -278,7 +279,8 @@ class MetaSinkhornImputer(TransportImputer):
         if module is None:
             from .joint_completer import JointCompleter
 
-            module = JointCompleter(n_columns)
+            # In float64, or a row would be filled a little otherwise in other company (products round by their shape).
+            module = JointCompleter(n_columns).double()
         elif callable(module) and not isinstance(module, torch.nn.Module):
             try:
                 module = module(n_columns)

@@ -54,10 +54,11 @@ class RoundRobinImputer(TransportImputer):
         Updates of a column's model (K in the paper) at each visit, by Adam.
     n_pairs : int, default=5
         Pairs of batches per update.
-    one_sided : bool, default=False
-        Draw the first batch from rows where the column is observed and the second from rows where it is missing. Legitimate
-        only when holes are completely at random (MCAR): otherwise the two groups differ by nature, and the models learn to
-        hide that. Keeps the spread of imputed values better (lower energy distance, higher RMSE).
+    batches : {"all", "observed-all", "observed-missing"}, default="all"
+        Which rows the two batches of a pair are drawn from: both from all rows; the first from rows where the column is
+        observed, the second from all, or from those where it is missing, as the paper has it. Models learn in the second
+        only. The last is legitimate only when holes are completely at random (MCAR): otherwise the two groups differ by
+        nature, and the models learn to hide that. It keeps the spread of imputed values best, and costs RMSE.
     order : {"increasing", "random", "given"}, default="increasing"
         Order of the columns: by their number of holes, anew at random in each cycle, or as in the table.
     validation_fraction : float in [0, 1), default=0.0
@@ -83,15 +84,15 @@ class RoundRobinImputer(TransportImputer):
         Entropic strength on the cost c = ½‖x − y‖² of standardised rows. ``"auto"``: 1 % of the median of c; ``"cost"``: 5 %
         of it; ``"distance"``: 5 % of the median of ‖x − y‖; ``"authors"``: the square of ``"cost"``, as in the published code.
     batch_size : int or "auto", default="auto"
-        Rows per batch; automatically 128, or for fewer than 257 rows the power of two at or below half of them. One-sided
-        batches are never larger than the smaller of the two groups of rows.
+        Rows per batch; automatically 128, or for fewer than 257 rows the power of two at or below half of them. Never more
+        than the smaller of the two groups of rows.
     initial : {"auto", "mean", "em"} or array [n_rows, n_columns], default="auto"
         Start of the missing values: column means, conditional means of a Gaussian model, or your own table.
         ``"auto"`` is ``"em"`` with the covariance metric and ``"mean"`` otherwise.
     noise : float, default=0.0
         Standard deviation of the noise added to the start, in standard deviations of the column.
     metric : {"auto", "covariance", "euclidean"}, default="auto"
-        Rows are compared by ½‖x − y‖² of standardised columns, or by the same after whitening with a shrunk covariance.
+        Rows are compared by ½‖x − y‖² of standardised columns, or by the same after whitening by the root of correlations.
         ``"auto"`` is ``"covariance"`` for up to 300 columns.
     scale : bool, default=True
         Standardise columns inside. Switch off only for columns that already have about unit spread.
@@ -117,18 +118,8 @@ class RoundRobinImputer(TransportImputer):
         File in which a long fit leaves its state every half minute or so, and when it is stopped. Fitted again, on the same
         table with the same parameters, it goes on from there to the result of a fit that never stopped, and removes the file. A
         function as ``model`` must be the same again.
-    missing_values : float, default=nan
-        What marks a hole, besides NaN and null.
-    add_indicator : bool, default=False
-        Append a column per column with holes that says where they were.
-    keep_empty_features : bool, default=True
-        Columns without any observed value stay empty, with a warning; False drops them.
-    integers : {"round", "float"}, default="round"
-        Whether imputed integers and booleans are rounded so that the column keeps its type, or become floats.
-    constraints : dict, default=None
-        What imputed values of a column must obey, as in `SinkhornImputer`.
-    max_categories : int or None, default=50
-        How many categories of a column are told apart, as in `SinkhornImputer`.
+    missing_values, add_indicator, keep_empty_features, integers, constraints, max_categories
+        As in `SinkhornImputer`.
 
     Attributes
     ----------
@@ -161,9 +152,9 @@ class RoundRobinImputer(TransportImputer):
 
     A fit by transport is no regression. Least squares is content with conditional means; the divergence compares
     distributions, and to resemble rows that have noise in them predictions must spread as those do. With two columns and
-    one-sided batches the slope therefore tends to the ratio of the spreads, not to the slope of least squares. The two-sided
-    loss compares a completed table with itself: as batches grow it tends to 0 whatever the imputation. It teaches because
-    batches are small, but more gently (slopes stay near least squares); do not read it as a measure of quality.
+    ``"observed-missing"`` the slope therefore tends to the ratio of the spreads, not to the slope of least squares. The loss
+    of ``"all"`` compares a completed table with itself: as batches grow it tends to 0 whatever the imputation. It teaches
+    because batches are small, but more gently (slopes stay near least squares); do not read it as a measure of quality.
     Predictions are held within one observed range beyond the observed values, so that no chain of models runs away.
 
     Examples
@@ -184,9 +175,9 @@ class RoundRobinImputer(TransportImputer):
     """
 
     _PAPER: ClassVar[dict[str, Any]] = {
-        "epsilon": "authors", "initial": "mean", "initial_weights": "random", "learning_rate": 1e-2, "max_cycles": 10,
-        "metric": "euclidean", "n_pairs": 10, "n_updates": 15, "noise": 0.1, "one_sided": True, "order": "random",
-        "scale": False, "skip_complete": True, "step_decay": 1.0, "tol": 1e-3,
+        "batches": "observed-missing", "epsilon": "authors", "initial": "mean", "initial_weights": "random",
+        "learning_rate": 1e-2, "max_cycles": 10, "metric": "euclidean", "n_pairs": 10, "n_updates": 15, "noise": 0.1,
+        "order": "random", "scale": False, "skip_complete": True, "step_decay": 1.0, "tol": 1e-3,
     }  # fmt: skip
     _stored: ClassVar[Mapping[str, Kind]] = {
         "n_cycles_": Whole(),
@@ -202,7 +193,7 @@ class RoundRobinImputer(TransportImputer):
         max_cycles: int | str = "auto",
         n_updates: int = 15,
         n_pairs: int = 5,
-        one_sided: bool = False,
+        batches: str = "all",
         order: str = "increasing",
         validation_fraction: float = 0.0,
         validation_score: str = "rmse",
@@ -238,7 +229,7 @@ class RoundRobinImputer(TransportImputer):
         self.max_cycles = max_cycles
         self.n_updates = n_updates
         self.n_pairs = n_pairs
-        self.one_sided = one_sided
+        self.batches = batches
         self.order = order
         self.validation_fraction = validation_fraction
         self.validation_score = validation_score
@@ -272,7 +263,7 @@ class RoundRobinImputer(TransportImputer):
 
     @classmethod
     def paper(cls, model: Any = "linear", **overrides: Any) -> Self:
-        """The published Algorithm 3: authors' ε, random start, one-sided batches, at most 10 cycles of 15 updates of 1e-2.
+        """The published Algorithm 3: authors' ε, random start, observed against missing rows, 10 cycles of 15 updates of 1e-2.
 
         Bring columns to mean 0 and variance 1 first, or pass ``scale=True``.
 
@@ -290,6 +281,7 @@ class RoundRobinImputer(TransportImputer):
             check_real("learning_rate", self.learning_rate, above=0, advice='pass "auto" to let the start decide')
         check_count("n_updates", self.n_updates)
         check_count("patience", self.patience)
+        check_choice("batches", self.batches, ["all", "observed-all", "observed-missing"])
         check_choice("order", self.order, ["increasing", "random", "given"])
         check_choice("validation_score", self.validation_score, ["mae", "rmse", "energy"])
         check_choice("initial_weights", self.initial_weights, ["gaussian", "random"])
@@ -309,7 +301,7 @@ class RoundRobinImputer(TransportImputer):
         self.batch_size_ = self._choose_batch_size(len(work), len(work))
         trainees = choose_trainees(
             prepared.free, prepared.observed_ranges(),
-            batch_size=self.batch_size_, one_sided=self.one_sided, skip_complete=self.skip_complete, seed=seed,
+            batch_size=self.batch_size_, batches=self.batches, skip_complete=self.skip_complete, seed=seed,
         )  # fmt: skip
         schedule = self._schedule(prepared, before is not None or from_regressions, deadline)
         # Is the table what the models predict? Regressions and start of a Gaussian model agree.
@@ -327,7 +319,7 @@ class RoundRobinImputer(TransportImputer):
         return work
 
     def _spared_from_hiding(self, holes: NDArray[np.bool_]) -> NDArray[np.bool_]:
-        # One-sided or not, rows need not be complete here; but a column hidden from would no longer be complete.
+        # No batch here needs complete rows; but a column hidden from would no longer be complete.
         return np.asarray(~holes.any(axis=0, keepdims=True) & self.skip_complete)
 
     def _schedule(self, prepared: Prepared, starts_well: bool, deadline: float) -> CycleSchedule:

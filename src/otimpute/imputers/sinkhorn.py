@@ -9,7 +9,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from .._checks import check_count, check_real
+from .._checks import check_count, check_flag, check_real
 from .._random import generator
 from .._stored import Kind, Maybe, Record, Whole
 from .._threads import n_threads
@@ -60,7 +60,7 @@ class SinkhornImputer(TransportImputer):
     noise : float, default=0.1
         Standard deviation of the noise added to the start, in standard deviations of the column.
     metric : {"auto", "covariance", "euclidean"}, default="auto"
-        Rows are compared by ½‖x − y‖² of standardised columns, or by the same after whitening with a shrunk covariance.
+        Rows are compared by ½‖x − y‖² of standardised columns, or by the same after whitening by the root of correlations.
         ``"auto"`` is ``"covariance"`` for up to 300 columns unless ``imputed_weight`` is used.
     imputed_weight : float in (0, 1], default=1.0
         Weight of imputed coordinates when the transport plan is computed (Euclidean metric only). Below 1 this is a
@@ -251,6 +251,7 @@ class SinkhornImputer(TransportImputer):
     def _check_parameters(self) -> None:
         self._check_shared_parameters()
         check_real("learning_rate", self.learning_rate, above=0)
+        check_flag("one_sided", self.one_sided)
         if self.max_steps != "auto":
             check_count("max_steps", self.max_steps, advice='pass "auto" to derive it from the table')
         check_count("reference_size", self.reference_size)
