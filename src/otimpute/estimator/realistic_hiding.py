@@ -25,6 +25,7 @@ _LARGEST_STEP = 1e-3  # of the logistic models' weights: smaller ones end their 
 _MOST_ROWS = 4000  # that the logistic models learn from
 _FARTHEST_ODDS = 20.0  # times the typical ones: beyond that a model of few rows is not believed
 _MOST_OF_ALIKE = 0.4  # share of values in rows alike that may be hidden: the others are what is learned from
+_RATHER_ELSEWHERE = 10.0  # times more likely is a row hidden in that has one hidden value less
 _KEEP = 2  # values that every column keeps
 _EXCESS = 2.0  # standard errors by which columns must be missing together before that is copied
 
@@ -70,6 +71,9 @@ def hide_like_missing(how: Missingness, share: NDArray[np.float64], rng: np.rand
     most = np.minimum(2 * wanted, np.maximum(n_observed - _KEEP, 0))
     hidden = np.zeros(missing.shape, dtype=bool)
     chance = np.ones(missing.shape)
+    n_times = np.zeros(
+        len(missing)
+    )  # that something was hidden in a row: a hidden value should have the company of a missing one
     for j in rng.permutation(missing.shape[1]).tolist():
         observed = np.flatnonzero(~missing[:, j])
         chance[observed, j] = _chances(how.odds[observed, j], wanted[j])
@@ -77,8 +81,9 @@ def hide_like_missing(how: Missingness, share: NDArray[np.float64], rng: np.rand
         n_more = int(wanted[j] - hidden[:, j].sum())
         if n_more <= 0:
             continue
-        rows = _draw(left, chance[left, j], min(n_more, len(left)), rng)
+        rows = _draw(left, chance[left, j] / _RATHER_ELSEWHERE ** n_times[left], min(n_more, len(left)), rng)
         hidden[rows, j] = True
+        n_times[rows] += 1
         with_pattern = np.flatnonzero(missing[:, j])
         if len(with_pattern) and how.together[j].any():
             patterns = missing[rng.choice(with_pattern, len(rows))]
