@@ -45,7 +45,7 @@ for axis, (x, y) in zip(axes, (("total_phenols", "flavanoids"), ("alcohol", "col
     holes = missing[:, j] | missing[:, k]
     axis.scatter(filled[x][~holes], filled[y][~holes], s=10, color=COMPLETE, label="as it was")
     axis.errorbar(
-        filled[x][holes], filled[y][holes], xerr=bars[holes, j], yerr=bars[holes, k],
+        filled[x][holes], filled[y][holes], xerr=bars[x][holes], yerr=bars[y][holes],
         fmt="o", ms=3, lw=0.6, color=IMPUTED, label="filled in",
     )  # fmt: skip
     axis.set(xlabel=x.replace("_", " "), ylabel=y.replace("_", " "))

@@ -309,9 +309,8 @@ def test_a_column_that_a_sample_of_the_rows_would_miss_is_filled_too(target, mon
     X[[11, 222], 2] = 5.0, 7.0
     filled = quick(few_experts(), target=target).fit_transform(X)
     assert np.isfinite(filled).all()
-    if target == "values":  # draws may lie beyond what was observed
-        assert filled[:, 2].min() >= 5 - 1e-9
-        assert filled[:, 2].max() <= 7 + 1e-9
+    assert filled[:, 2].min() > 0  # draws may lie beyond the two values that were observed, and guesses a little
+    assert filled[:, 2].max() < 12
 
 
 def test_too_few_values_to_hide_any_are_filled_without_claiming_certainty():

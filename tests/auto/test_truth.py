@@ -262,7 +262,7 @@ def test_chances_of_being_wrong_are_per_cell_and_true(of_labels):
 
 def test_chances_of_categories_add_up_and_agree_with_what_is_imputed(of_labels):
     complete, incomplete, imputer, _ = of_labels
-    chances, filled = imputer.predict_proba(incomplete), imputer.transform(incomplete)
+    chances, filled = imputer.category_probabilities(incomplete), imputer.transform(incomplete)
     assert imputer.categories_ == {"kind": ["u", "v", "w"], "rare": [False, True], "grade": ["a", "b", "c", "d", "e"]}
     for name, chance in chances.items():
         assert chance.shape == (len(complete), len(imputer.categories_[name]))

@@ -133,9 +133,9 @@ def keep_experts(n: int) -> Change:
     """Without all experts but the first ones, and without the others' arrays; weights stay."""
 
     def change(document: Any, arrays: dict[str, Any]) -> None:
-        experts = document["state"]["_panel"]["experts"]
+        experts = document["state"]["_model"]["panel"]["experts"]
         for place in range(n, len(experts)):
-            for name in [each for each in arrays if each.startswith(f"state._panel.experts.{place}.")]:
+            for name in [each for each in arrays if each.startswith(f"state._model.panel.experts.{place}.")]:
                 del arrays[name]
         del experts[n:]
 
@@ -144,16 +144,20 @@ def keep_experts(n: int) -> Change:
 
 def no_experts(document: Any, arrays: dict[str, Any]) -> None:
     keep_experts(0)(document, arrays)
-    document["state"]["_panel"]["names"] = []
+    document["state"]["_model"]["panel"]["names"] = []
     for key in ("weights", "first_weights"):
-        arrays[f"state._panel.{key}"] = arrays[f"state._panel.{key}"][:, :0]
+        arrays[f"state._model.panel.{key}"] = arrays[f"state._model.panel.{key}"][:, :0]
 
 
 def other_columns(_: Any, arrays: dict[str, Any]) -> None:
     """An expert of another table: of three columns, where there are four."""
     for key in ("_groups", "_scaled", "means_"):
-        arrays[f"state._panel.experts.0.state.{key}"] = arrays[f"state._panel.experts.0.state.{key}"][:3]
-    arrays["state._panel.experts.0.state._empty"][3] = True
+        arrays[f"state._model.panel.experts.0.state.{key}"] = arrays[f"state._model.panel.experts.0.state.{key}"][:3]
+    arrays["state._model.panel.experts.0.state._empty"][3] = True
+
+
+def expert(*path: Any, to: Any) -> Change:
+    return value("_model", "panel", "experts", *path, to=to)
 
 
 OUTSIDE, TREE = "has places outside of", "a tree goes back, or outside"
@@ -202,41 +206,50 @@ INCONSISTENT: dict[str, tuple[str, Change, str]] = {
     "a limit that is none": ("round-robin", value("targets", 0, "low", to="nan"), "low must be a finite number"),
     "layers that do not fit": ("round-robin-mlp", entry("nets.sizes", 1, 5), "are no network"),
     "layers whose sum overflows": ("round-robin-mlp", entry("nets.sizes", 1, 2**62), "are no network"),
-    "a negative weight": ("auto", entry("_panel.weights", 0, -1.0), EXPERTS),
-    "a negative first weight": ("auto", entry("_panel.first_weights", 0, -1.0), EXPERTS),
-    "a weight that is not finite": ("auto", entry("_panel.weights", 0, np.nan), "not finite"),
-    "weights of fewer columns": ("auto", array("_panel.weights", lambda a: a[1:]), "has 3 G where 4"),
-    "weights of other experts": ("auto", array("_panel.weights", lambda a: a[:, 1:]), EXPERTS),
-    "a group outside": ("auto", entry("_columns.group", 3, 10**15), TOGETHER),
-    "a group below": ("auto", entry("_columns.group", 0, -5), TOGETHER),
-    "groups in another order": ("auto", array("_columns.group", lambda a: a[::-1].copy()), TOGETHER),
-    "error bars of fewer columns": (
-        "auto",
-        lambda document, arrays: [array(f"_error_bars.{key}", lambda a: a[1:])(document, arrays) for key in ("base", "slope")],
-        TOGETHER,
-    ),
-    "a negative error bar": ("auto", entry("_error_bars.base", 0, -1.0), "below 0"),
+    "a negative weight": ("auto", entry("_model.panel.weights", 0, -1.0), EXPERTS),
+    "a negative first weight": ("auto", entry("_model.panel.first_weights", 0, -1.0), EXPERTS),
+    "a weight that is not finite": ("auto", entry("_model.panel.weights", 0, np.nan), "not finite"),
+    "weights of fewer columns": ("auto", array("_model.panel.weights", lambda a: a[1:]), "has 3 G where 4"),
+    "weights of other experts": ("auto", array("_model.panel.weights", lambda a: a[:, 1:]), EXPERTS),
+    "a group outside": ("auto", entry("_model.columns.group", 3, 10**15), TOGETHER),
+    "a group below": ("auto", entry("_model.columns.group", 0, -5), TOGETHER),
+    "groups in another order": ("auto", array("_model.columns.group", lambda a: a[::-1].copy()), TOGETHER),
+    "error bars of fewer columns": ("auto", array("_model.error_bars.weights", lambda a: a[1:]), TOGETHER),
+    "draws whose quantiles fall": ("auto", array("_model.draw_rule.wanted", lambda a: a[:, ::-1].copy()), "must not fall"),
+    "a negative error bar": ("auto", entry("_model.error_bars.weights", 0, -1.0), "below 0"),
     "a missing expert": ("auto", keep_experts(1), EXPERTS),
     "no expert at all": ("auto", no_experts, EXPERTS),
-    "an expert of another class": ("auto", value("_panel", "experts", 1, "imputer", to="MeanImputer"), "has not got here"),
-    "an expert that is no expert": ("auto", value("_panel", "experts", 0, "imputer", to="AutoImputer"), "does not know"),
-    "an expert that is code": ("auto", value("_panel", "experts", 0, "imputer", to="os.system"), "does not know"),
-    "an expert of another version": ("auto", value("_panel", "experts", 0, "version", to=9), "in version 9.*upgrade"),
+    "an expert of another class": (
+        "auto",
+        expert(1, "imputer", to="MeanImputer"),
+        "has not got here",
+    ),
+    "an expert that is no expert": (
+        "auto",
+        expert(0, "imputer", to="AutoImputer"),
+        "does not know",
+    ),
+    "an expert that is code": ("auto", expert(0, "imputer", to="os.system"), "does not know"),
+    "an expert of another version": ("auto", expert(0, "version", to=9), "in version 9.*upgrade"),
     "an expert of other columns": ("auto", other_columns, TOGETHER),
     "an expert that makes a start of its own": (
         "auto",
-        value("_panel", "experts", 2, "state", "starts_in_holes", to=False),
+        expert(3, "state", "starts_in_holes", to=False),
         "a start exactly where none is given",
     ),
-    "an expert's tree that goes back": ("auto", entry("_panel.experts.2.state._rounds.0.0.left", 0, 0), TREE),
-    "an expert's tree that leaves its inputs": ("auto", entry("_panel.experts.2.state._rounds.0.0.feature", 0, 2), TREE),
-    "an expert's tree of a column outside": ("auto", entry("_panel.experts.2.state._rounds.0.0.columns", 0, 3), OUTSIDE),
+    "an expert's tree that goes back": ("auto", entry("_model.panel.experts.3.state._rounds.0.0.left", 0, 0), TREE),
+    "an expert's tree that leaves its inputs": ("auto", entry("_model.panel.experts.3.state._rounds.0.0.feature", 0, 2), TREE),
+    "an expert's tree of a column outside": ("auto", entry("_model.panel.experts.3.state._rounds.0.0.columns", 0, 3), OUTSIDE),
     "draws by another expert": (
         "auto-distribution",
-        value("_panel", "names", to=["mixture", "gaussian", "mean"]),
+        value("_model", "panel", "names", to=["mixture", "gaussian", "mean"]),
         TOGETHER,
     ),
-    "draws without their expert": ("auto-distribution", value("_panel", "names", to=["mean", "gaussian", "x"]), TOGETHER),
+    "draws without their expert": (
+        "auto-distribution",
+        value("_model", "panel", "names", to=["mean", "gaussian", "x"]),
+        TOGETHER,
+    ),
     "a mixture too small": (
         "gaussian-mixture",
         array("_mixtures.0.covariance", lambda a: a[:, :2, :2]),

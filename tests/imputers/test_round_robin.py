@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
 from pathlib import Path
 from typing import Any
 
@@ -417,11 +416,6 @@ def test_wrong_parameters_are_named_with_what_is_accepted(parameters: dict[str, 
     assert message in str(error.value)
 
 
-def test_every_parameter_is_documented() -> None:
-    names = list(inspect.signature(RoundRobinImputer).parameters)
-    assert [name for name in names if f"\n    {name} : " not in RoundRobinImputer.__doc__] == []
-
-
 def test_without_torch_models_of_ones_own_ask_for_it(monkeypatch: pytest.MonkeyPatch) -> None:
     import sys
 
@@ -533,8 +527,8 @@ def test_progress_is_shown_without_rich(monkeypatch: pytest.MonkeyPatch, capsys:
     monkeypatch.setitem(sys.modules, "rich", None)
     RoundRobinImputer(verbose=1, **QUICK).fit(punch(correlated(50, 3))[0])
     lines = capsys.readouterr().err.splitlines()
-    assert len(lines) == 2
     assert lines[0].startswith("round-robin imputation: step ")
+    assert lines[-1].startswith("round-robin imputation: finished after ")
 
 
 def test_networks_that_no_memory_holds_are_refused() -> None:

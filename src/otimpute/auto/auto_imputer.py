@@ -30,9 +30,9 @@ from ._trial import Cells, Columns
 class AutoImputer(BaseImputer):
     """Impute any table well: several different experts, combined by how well they fill in hidden values.
 
-    No single method wins everywhere. Some observed values are hidden, all experts fill them in, and each gets the weight that
-    would have been best, column by column; then the experts that count are fitted to the whole table. Which ones are asked by
-    default, and how they compare with single methods, is in docs/studies/auto.md.
+    No single method wins everywhere. Some observed values are hidden the way the table's own values are missing, all experts
+    fill them in, and each gets the weight that would have been best, column by column; then the experts that count are fitted
+    to the whole table. Which ones are asked by default, and how they compare with single methods, is in docs/studies/auto.md.
 
     ========== =====================================================================================
     mean       the column's mean, or its most frequent category; always asked
@@ -45,9 +45,10 @@ class AutoImputer(BaseImputer):
 
     Parameters
     ----------
-    experts : list of names or imputers, default=None
+    experts : list of names, imputers or regressors, default=None
         Who is asked: names of the table above, ``"neighbours"`` (`KNNImputer`), ``"forest"`` (`MissForestImputer`),
-        ``"chain"`` (`ICEImputer`), or imputers of otimpute's, such as ``["mixture", KNNImputer(n_neighbors=3)]``.
+        ``"chain"`` (`ICEImputer`); imputers of otimpute's or scikit-learn's, such as ``["mixture", KNNImputer()]``,
+        or regressors of scikit-learn's, which then predict every column from the others.
     target : {"values", "distribution"}, default="values"
         ``"values"``: single values are as near to the truth as can be, but vary less than true ones do. ``"distribution"``:
         each is a random draw around that, so that columns and their relations keep their shape; single values are further off.
@@ -55,7 +56,8 @@ class AutoImputer(BaseImputer):
         How many times values are hidden, 15 % of the observed ones each time (3 % in columns without holes); None is 3, and up
         to 8 for small tables.
     max_seconds : float or None, default=None
-        Fewer trials are made, and experts for which there is no time are left out; cheap ones are asked first.
+        About how long a fit may take. There are fewer trials, and experts for which there is no time are left out; the Gaussian
+        always stays. Compiling on a machine's first fit is not counted.
     n_jobs : int or None, default=None
         Experts fitted at the same time; -1 uses all cores. The result does not depend on it.
     device : {"auto", "cpu", "cuda"}, default="auto"
@@ -64,8 +66,18 @@ class AutoImputer(BaseImputer):
         Same seed, same result.
     verbose : int, default=0
         Show a progress bar (in terminals it needs rich).
-    missing_values, add_indicator, keep_empty_features, integers, constraints, max_categories
-        As in `SinkhornImputer`.
+    missing_values : float, default=nan
+        What marks a missing value, besides NaN and null.
+    add_indicator : bool, default=False
+        Append a column per column with missing values that says where they were.
+    keep_empty_features : bool, default=True
+        Columns without any observed value stay empty, with a warning; False drops them.
+    integers : {"round", "float"}, default="round"
+        Whether imputed integers and booleans are rounded so that the column keeps its type, or become floats.
+    constraints : dict, default=None
+        What imputed values of a column must obey, as in `SinkhornImputer`.
+    max_categories : int or None, default=50
+        How many categories of a column are told apart, as in `SinkhornImputer`.
 
     Attributes
     ----------
@@ -73,20 +85,25 @@ class AutoImputer(BaseImputer):
         By column, the weight of each expert; those of a column sum to one.
     scores_ : dict
         By column and expert, how far off hidden values were: ``"mae"`` and ``"rmse"`` in the column's units (dates: seconds),
-        or ``"wrong"``, the share of wrong categories. ``"stack"`` is the combination, by weights learned from other hidden
-        values than those it is scored on.
+        or ``"wrong"``, the share of wrong categories and booleans. ``"stack"`` is the combination, by weights learned from
+        other hidden values than those it is scored on.
     verdict_ : str
         What to make of that, in plain words.
-    imputation_std_ : array [n_rows, n_columns]
-        Error bars of the table that was fitted; not stored by ``save``. Calibrated on hidden values: 90 % of true values are
-        within ± 1.645 of these, as far as hidden ones are like missing ones. In the column's units (dates: seconds); for a
-        category the chance that it is wrong; 0 where a value was observed, NaN where nothing is known: in columns with one
-        value or none, and categories too few to try.
+    imputation_std_ : array or frame [n_rows, n_columns]
+        Error bars of the table that was fitted, as a table of its kind; not stored by ``save``. Calibrated on hidden values:
+        90 % of true values are within ± 1.645 of these (docs/studies/coverage.md). In the column's units (dates: seconds); for
+        a category or boolean the chance that it is wrong; 0 where a value was observed, NaN where nothing is known: in columns
+        with one value or none, and categories too few to try.
+    hidden_values_ : HiddenValues
+        The values that were hidden, and what was imputed for them; not stored by ``save``.
+    categories_ : dict
+        By column of categories or booleans, its categories.
 
     Notes
     -----
-    Of more than 50 000 rows a sample of so many is fitted, and the others are filled in as new rows. A fitted imputer contains
-    some completed rows.
+    Of more than 50 000 rows a sample of so many is fitted, and the others are filled in as new rows. From a table without
+    missing values nothing is learned before rows with some are passed to ``transform``. A fitted imputer contains some
+    completed rows.
 
     Examples
     --------
@@ -105,7 +122,7 @@ class AutoImputer(BaseImputer):
     >>> bool(abs(filled[0, 1] - 0.25) < 0.05 and std[0, 0] == 0 < std[0, 1])
     True
     >>> print(imputer.verdict_.splitlines()[0])  # doctest: +ELLIPSIS
-    On 192 observed numbers that were hidden for a trial, the imputed ones were off by 0.0... column means (0...).
+    On 192 observed numbers that were hidden the way values are missing, the imputed ones were off by 0.0... means (0...).
     """
 
     _stored: ClassVar[Mapping[str, Kind]] = {
@@ -171,7 +188,7 @@ class AutoImputer(BaseImputer):
         completed = self._assemble(table, self._with_empty_columns(table, cells))
         return (completed, self._error_bars_of(table, bars)) if return_std else completed
 
-    def predict_proba(self, X: Any) -> dict[Any, NDArray[np.float64]]:
+    def category_probabilities(self, X: Any) -> dict[Any, NDArray[np.float64]]:
         """The chance of every category in every row, by column of categories or booleans.
 
         Parameters
