@@ -43,6 +43,7 @@ def find_unseen_regions(
         values, missing = values[rows], missing[rows]
     targets = [j for j in numbers if missing[:, j].any() and not missing[:, j].all()]
     holes = missing[:, targets].astype(np.float32)  # products of numbers are many times faster than those of truth values
+    share_observed = 1 - holes.mean(axis=0)
     worst: dict[int, UnseenRegion] = {}
     for k in numbers if targets else ():
         known = np.flatnonzero(~missing[:, k])
@@ -52,20 +53,19 @@ def find_unseen_regions(
             continue
         bins = np.clip(np.searchsorted(edges, x, side="right") - 1, 0, len(edges) - 2)
         among = np.equal.outer(np.arange(len(edges) - 1), bins).astype(np.float32)  # [bins, rows]
-        n_rows = among.sum(axis=1)
+        n_rows = among.sum(axis=1)[:, None]
         n_missing = among @ holes[known]  # [bins, targets]
-        for place, j in enumerate(targets):
-            if j == k:
-                continue
-            expected = n_rows * (1 - missing[:, j].mean())
-            unseen = n_rows - n_missing[:, place] < _HARDLY * expected
-            for first, last in _runs(unseen):
-                bin_range = slice(first, last)
-                share = float(n_missing[bin_range, place].sum() / missing[:, j].sum())
+        expected = n_rows * share_observed
+        unseen = n_rows - n_missing < _HARDLY * expected
+        for place in np.flatnonzero((n_missing * unseen).sum(axis=0) >= _MANY * holes.sum(axis=0)).tolist():
+            j = targets[place]
+            for first, last in _runs(unseen[:, place]) if j != k else ():
+                there = slice(first, last)
+                share = float(n_missing[there, place].sum() / holes[:, place].sum())
                 at_least = worst[j].share if j in worst else _MANY
-                if share < at_least or expected[bin_range].sum() < _FEWEST_EXPECTED:
+                if share < at_least or expected[there, place].sum() < _FEWEST_EXPECTED:
                     continue
-                n_observed = int(n_rows[bin_range].sum() - n_missing[bin_range, place].sum())
+                n_observed = int(n_rows[there].sum() - n_missing[there, place].sum())
                 inside = x[(bins >= first) & (bins < last)]
                 worst[j] = UnseenRegion(j, k, float(inside.min()), float(inside.max()), share, n_observed)
     return sorted(worst.values(), key=lambda region: -region.share)

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
+from sklearn.base import clone
 
 from .._stored import ListOf, stored
 from ..baselines import GaussianEMImputer
@@ -90,7 +91,7 @@ def fit_experts(
     left_out: dict[str, str] = {}
 
     def fit(names: list[str], table: NDArray[np.floating], clock: Clock) -> tuple[list[str], list[BaseImputer], list[Cells]]:
-        questions = [Question(name, experts[name], table, missing, seed) for name in names]
+        questions = [Question(name, _as_tried(experts[name], trial.fitted.get(name)), table, missing, seed) for name in names]
         answers = ask(questions, asker, n_threads, clock)
         left_out.update({name: answer.failure for name, answer in answers.items() if answer.cells is None})
         able = [name for name in names if name not in left_out]
@@ -102,13 +103,10 @@ def fit_experts(
     starting = [bool(second) and bool(trial.first_weights[:, k].any()) for k in range(trial.n_first)]
     always = [name for name in first if name == MEAN or isinstance(experts[name], GaussianEMImputer)]  # error bars need it
     counting = [name for k, name in enumerate(first) if weights[:, k].any() or starting[k] or name in always]
-    wanted = [name for name in counting if name not in needed]
-    parts = (
-        fit(wanted, values, Clock(stop_at, len(wanted) + len(second), n_threads)),
-        fit(list(needed), values, NO_LIMIT),  # even if there was no time to try it, or it failed
-    )
-    (names, fitted, guesses), more = parts
-    names, fitted, guesses = names + more[0], fitted + more[1], guesses + more[2]
+    wanted = [name for name in counting if name not in (*always, *needed)]
+    names, fitted, guesses = fit([*always, *needed], values, NO_LIMIT)  # whatever the time
+    others = fit(wanted, values, Clock(stop_at, len(wanted) + len(second), n_threads))
+    names, fitted, guesses = names + others[0], fitted + others[1], guesses + others[2]
     for name in needed:
         if name in left_out:
             raise DivergedError(f"the expert {name!r}, which draws are made with, failed: {left_out[name]}")
@@ -120,3 +118,10 @@ def fit_experts(
         refined = fit(list(second), columns.with_guess(values, missing, start), Clock(stop_at, len(second), n_threads))
         names, fitted, guesses = names + refined[0], fitted + refined[1], guesses + refined[2]
     return FittedExperts(names, fitted, first_weights, np.stack(guesses, axis=1), left_out)
+
+
+def _as_tried(expert: BaseImputer, tried: BaseImputer | None) -> BaseImputer:
+    """A Gaussian that was cut short in the trial gets no further in the end, so that what was found out is true of it."""
+    if isinstance(tried, GaussianEMImputer) and not getattr(tried, "converged_", True):
+        expert = clone(expert).set_params(max_iter=tried.n_iter_)
+    return expert

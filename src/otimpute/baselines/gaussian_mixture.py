@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .._checks import check_count, check_real
-from .._deadline import OutOfTime
+from .._deadline import OutOfTime, check_deadline
 from .._random import generator
 from .._row_noise import normal, uniform
 from .._stored import IfThere, Kind, ListOf, Record, Whole
@@ -104,6 +104,7 @@ class GaussianMixtureImputer(StandardisedImputer):
 
     def _fit_rows(self, rows: Rows, holes: Holes, seed: int) -> Rows:
         start = fit_gaussian(rows, holes, deadline=self.deadline).fill(rows, holes)
+        check_deadline(self.deadline)
         most = max(1, len(rows) // _ROWS_PER_COMPONENT)
         self._mixtures: list[MixtureModel] = []
         for place, size in enumerate(self._sizes()):

@@ -9,15 +9,18 @@ from __future__ import annotations
 
 import math
 import time
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.linalg.lapack import dpotrf, dpotri, dpotrs
 
 from .._compile import compiled
 from .._stored import stored
 
 _SMALLEST_VARIANCE = 1e-6
+_FEW_HOLES = 50
 _NOT_WANTED = np.empty((0, 0))
 
 
@@ -35,13 +38,19 @@ class GaussianModel:
         """Replace the missing entries of ``values [n, d]`` by their conditional means; row by row, nothing is refitted."""
         filled = np.array(values, dtype=np.float64)
         precision = np.linalg.inv(self.covariance)
-        _fill_conditional_means(filled, missing, order_by_pattern(missing), self.mean, precision, _NOT_WANTED)
+        _expect(filled, missing, order_by_pattern(missing), self.mean, precision, _NOT_WANTED)
         return filled
 
     def conditional_std(self, missing: NDArray[np.bool_]) -> NDArray[np.float64]:
         """How far the missing entries may lie from their conditional means: standard deviations ``[n, d]``, else 0."""
         spread = np.zeros(missing.shape)
-        _conditional_std(spread, missing, order_by_pattern(missing), np.linalg.inv(self.covariance))
+        precision = np.linalg.inv(self.covariance)
+        few, many = _few_and_many(missing, order_by_pattern(missing))
+        _conditional_std(spread, missing, few, precision)
+        own = _NOT_WANTED
+        for row, holes, factor, is_new in _factored_blocks(missing, many, precision):
+            own = np.sqrt(np.diag(dpotri(factor, lower=1)[0])) if is_new else own
+            spread[row, holes] = own
         return spread
 
 
@@ -82,7 +91,7 @@ def fit_gaussian(
             conditional = np.diag(missing.sum(axis=0) * variance)
         else:
             conditional = np.zeros((d, d))
-            _fill_conditional_means(filled, missing, order, mean, np.linalg.inv(covariance), conditional)
+            _expect(filled, missing, order, mean, np.linalg.inv(covariance), conditional)
         mean = filled.mean(axis=0)
         centred = filled - mean
         scatter = centred.T @ centred + conditional
@@ -103,6 +112,53 @@ def fit_gaussian(
 def order_by_pattern(missing: NDArray[np.bool_]) -> NDArray[np.int64]:
     """Rows sorted so that equal patterns of holes are neighbours: each pattern is factored once."""
     return np.lexsort(np.packbits(missing, axis=1).T)
+
+
+def _expect(
+    filled: NDArray[np.float64],
+    missing: NDArray[np.bool_],
+    order: NDArray[np.int64],
+    mean: NDArray[np.float64],
+    precision: NDArray[np.floating],
+    conditional: NDArray[np.float64],
+) -> None:
+    """Fill each row's holes with conditional means; add the conditional covariances to ``conditional`` unless empty."""
+    few, many = _few_and_many(missing, order)
+    _fill_conditional_means(filled, missing, few, mean, precision, conditional)
+    inverse = _NOT_WANTED
+    for row, holes, factor, is_new in _factored_blocks(missing, many, precision):
+        known = ~missing[row]
+        away = precision[holes] @ np.where(known, filled[row] - mean, 0.0)
+        filled[row, holes] = mean[holes] - dpotrs(factor, away, lower=1)[0]
+        if len(conditional):
+            inverse = _inverse(factor) if is_new else inverse
+            conditional[np.ix_(holes, holes)] += inverse
+
+
+def _few_and_many(missing: NDArray[np.bool_], order: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Rows with few holes, for which compiled loops are faster, and with many, for which LAPACK is; each row by itself."""
+    is_few = missing.sum(axis=1)[order] <= _FEW_HOLES
+    return order[is_few], order[~is_few]
+
+
+def _factored_blocks(
+    missing: NDArray[np.bool_], rows: NDArray[np.int64], precision: NDArray[np.floating]
+) -> Iterator[tuple[int, NDArray[np.int64], NDArray[np.float64], bool]]:
+    """Row by row, its holes, the Cholesky factor of the precision's block of these, and whether it is another than before."""
+    before = -1
+    for row in rows.tolist():
+        is_new = before < 0 or not np.array_equal(missing[row], missing[before])
+        if is_new:
+            holes = np.flatnonzero(missing[row])
+            factor = dpotrf(precision[np.ix_(holes, holes)], lower=1)[0]
+        before = row
+        yield row, holes, factor, is_new
+
+
+def _inverse(factor: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Of a matrix, from its Cholesky factor."""
+    lower = dpotri(factor, lower=1)[0]
+    return np.asarray(np.tril(lower) + np.tril(lower, -1).T)
 
 
 @compiled
@@ -185,14 +241,14 @@ def list_holes(missing, holes):  # type: ignore[no-untyped-def]
 @compiled
 def _fill_conditional_means(filled, missing, order, mean, precision, conditional):  # type: ignore[no-untyped-def]
     """Fill each row's holes with conditional means; add the conditional covariances to ``conditional`` unless empty."""
-    n, d = filled.shape
+    d = filled.shape[1]
     accumulate = conditional.shape[0] > 0
     holes = np.empty(d, np.int64)
     right = np.empty(d)
     factor = np.empty((d, d))
     inverse = np.empty((d, d))
     q = 0
-    for position in range(n):
+    for position in range(order.shape[0]):
         i = order[position]
         if position == 0 or not same_holes(missing[i], missing[order[position - 1]]):
             q = list_holes(missing[i], holes)
@@ -211,12 +267,12 @@ def _fill_conditional_means(filled, missing, order, mean, precision, conditional
 @compiled
 def _conditional_std(spread, missing, order, precision):  # type: ignore[no-untyped-def]
     """Standard deviations of each row's missing entries given the others."""
-    n, d = spread.shape
+    d = spread.shape[1]
     holes = np.empty(d, np.int64)
     factor = np.empty((d, d))
     inverse = np.empty((d, d))
     q = 0
-    for position in range(n):
+    for position in range(order.shape[0]):
         i = order[position]
         if position == 0 or not same_holes(missing[i], missing[order[position - 1]]):
             q = list_holes(missing[i], holes)
