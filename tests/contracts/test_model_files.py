@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import datetime as dt
 import math
 import os
@@ -37,6 +38,8 @@ def same(first: Any, second: Any) -> bool:
     if isinstance(first, np.ndarray):
         alike = first.dtype == second.dtype and first.shape == second.shape
         return alike and (first.tobytes() == second.tobytes() if first.dtype != object else first.tolist() == second.tolist())
+    if dataclasses.is_dataclass(first):
+        return same(vars(first), vars(second))
     if isinstance(first, dict):
         return first.keys() == second.keys() and all(same(first[key], second[key]) for key in first)
     if isinstance(first, list | tuple):
@@ -45,7 +48,7 @@ def same(first: Any, second: Any) -> bool:
 
 
 def learned(imputer: Any) -> dict[str, Any]:
-    not_stored = ("completer_", "imputation_std_", "hidden_values_")  # code, and what belongs to one table
+    not_stored = ("completer_", "imputation_std_")  # code, and what belongs to one table
     return {key: value for key, value in vars(imputer).items() if key.endswith("_") and key not in not_stored}
 
 

@@ -163,9 +163,14 @@ def numbers_said(words: str, pattern: str) -> list[str]:
 
 
 @pytest.mark.filterwarnings("ignore::otimpute.exceptions.OtimputeWarning")
-def test_verdict_and_page_say_the_same_numbers(flats: pd.DataFrame) -> None:
+@pytest.mark.parametrize("is_loaded", [False, True])
+def test_verdict_and_page_say_the_same_numbers(flats: pd.DataFrame, is_loaded: bool, tmp_path: Path) -> None:
     imputer = AutoImputer(["gaussian"], random_state=0)
-    said = collect(imputer, flats, imputer.fit_transform(flats))
+    filled = imputer.fit_transform(flats)
+    if is_loaded:
+        imputer.save(tmp_path / "model")
+        imputer = otimpute.load(tmp_path / "model")
+    said = collect(imputer, flats, filled)
     page = next(each.answer for each in said.verdict if each.key == "better")
     assert said.check is not None and said.check.filled_by == "trial"
     numbers = numbers_said(imputer.verdict_, r"off by ([\d.]+) standard deviations on average.*column means \(([\d.]+)\)")

@@ -13,11 +13,11 @@ from numpy.typing import NDArray
 from .._checks import check_choice, check_count, check_flag, check_real
 from .._gpu import check_device
 from .._random import generator, seed_from
-from .._stored import Kind, Plain, Record, Scalar
+from .._stored import IfThere, Kind, Plain, Record, Scalar
 from .._threads import n_threads, single_blas_thread
 from .._warn import warn_user
 from ..baselines import GaussianMixtureImputer
-from ..estimator import BaseImputer, FitProgress, progress_bar
+from ..estimator import BaseImputer, FitProgress, HiddenValues, progress_bar
 from ..exceptions import FitStoppedWarning, OtimputeWarning, StoredFileError
 from ..table import Table, seconds_of
 from ._experts import MIXTURE, OUT_OF_TIME, Asked, read_experts
@@ -95,7 +95,7 @@ class AutoImputer(BaseImputer):
         a category or boolean the chance that it is wrong; 0 where a value was observed, NaN where nothing is known: in columns
         with one value or none, and categories too few to try.
     hidden_values_ : HiddenValues
-        The values that were hidden, and what was imputed for them; not stored by ``save``.
+        The values that were hidden, and what was imputed for them.
     categories_ : dict
         By column of categories or booleans, its categories.
 
@@ -130,6 +130,7 @@ class AutoImputer(BaseImputer):
         "weights_": Plain(),
         "scores_": Plain(),
         "verdict_": Scalar(str),
+        "hidden_values_": IfThere(Record((HiddenValues,))),
     }
     _state_version: ClassVar[int] = 2
 
@@ -325,6 +326,7 @@ class AutoImputer(BaseImputer):
         fits = np.array_equal(model.columns.group, np.unique(self._groups, return_inverse=True)[1])
         fits &= all(np.array_equal(each._groups, self._groups) for each in model.panel.experts)
         mixture = dict(zip(model.panel.names, model.panel.experts, strict=True)).get(MIXTURE)
+        fits &= "hidden_values_" not in state or self.hidden_values_.rows.max(initial=-1) < self._n_rows
         if not fits or (model.draws and not isinstance(mixture, GaussianMixtureImputer)):
             raise StoredFileError("experts, weights and columns do not go together; save the imputer again")
 

@@ -8,7 +8,19 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from .._stored import Array, stored
 
+
+@stored(
+    rows=Array("R", at_least=0),
+    row=Array("N", at_least=0),
+    column=Array("N", index_of="table"),
+    split=Array("N", at_least=0),
+    truth="N",
+    guess="N",
+    stands_for=Array("N", at_least=0),
+    spread=Array("table", at_least=0),
+)
 @dataclass(frozen=True)
 class HiddenValues:
     """Observed values that were hidden from an imputer, and what it made of them.
@@ -24,6 +36,10 @@ class HiddenValues:
     guess: NDArray[np.float64]  # [N]
     stands_for: NDArray[np.float64]  # [N]: missing values that are like it, 1 on average
     spread: NDArray[np.float64]  # [d]: standard deviation of each column that errors are measured in
+
+    def __post_init__(self) -> None:
+        if not np.isin(self.row, self.rows).all():
+            raise ValueError("values were hidden in other rows than those named")
 
 
 def hide_cells(
