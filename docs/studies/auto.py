@@ -3,13 +3,11 @@
     python docs/studies/auto.py choices --data FOLDER --out FOLDER [--sets NAME ...] [--seeds 100]
     python docs/studies/auto.py show --out FOLDER
     python docs/studies/auto.py bars BENCH [--figure docs/results/auto.svg]
-    python docs/studies/auto.py coverage --data FOLDER [--sets NAME ...] [--seeds 100 101 102]
 
 choices   lets all experts fill hidden and missing values of each set and keeps their guesses: `show` then combines them in
           many ways without fitting anything again
 show      what the combinations are worth, and what one would get by choosing one of them on other sets
 bars      AutoImputer over the best peer of each set and setting, from the records of ``otimpute benchmark auto``
-coverage  how many true values lie in the 90 % intervals
 """
 
 from __future__ import annotations
@@ -24,8 +22,8 @@ import numpy as np
 from otimpute import AutoImputer
 from otimpute.auto import _trial, _weights
 from otimpute.auto._experts import read_experts
-from otimpute.auto._panel import fit_panel
-from otimpute.auto._trial import Columns, column_weights, try_experts
+from otimpute.auto._panel import fit_experts
+from otimpute.auto._trial import Columns, try_experts
 from otimpute.benchmark import Store, load_suite
 from otimpute.benchmark.run_task import whiten
 from otimpute.benchmark.task import Task
@@ -65,11 +63,12 @@ def collect(dataset: str, mechanism: str, seed: int, data: str | None, out: Path
         experts, imputer, values, missing, columns, n_splits=N_SPLITS, seed=seed, n_threads=1
     )  # fmt: skip
     everyone = np.full((columns.n_groups, len(trial.names)), 1.0)
-    _, final, _ = fit_panel(experts, imputer, values, missing, columns, trial, everyone, seed=seed, n_threads=1)
+    final = fit_experts(experts, imputer, values, missing, columns, trial, everyone, seed=seed, n_threads=1)
+    final_guesses = final.guesses[:, [final.names.index(name) for name in trial.names]]
     column = np.nonzero(missing)[1]
     np.savez_compressed(
         path, names=np.array(trial.names), guesses=trial.guesses, truth=trial.truth, column=trial.column, split=trial.split,
-        final=final, final_truth=columns.standardise(X[missing], column), final_column=column,
+        final=final_guesses, final_truth=columns.standardise(X[missing], column), final_column=column,
         unit=columns.scaler.unit, group=columns.group,
     )  # fmt: skip
 
@@ -83,12 +82,13 @@ def way(leave_out: tuple[str, ...] = (), n_splits: int = N_SPLITS, borrowed: flo
         chosen = [bank["names"].tolist().index(name) for name in names]
         cells = bank["split"] < n_splits
         _weights._BORROWED, _weights._LARGE = borrowed, large
+        nothing = np.empty(0)
         trial = _trial.Trial(
-            tuple(names), len(names), np.empty(0), bank["guesses"][cells][:, chosen], bank["truth"][cells],
-            bank["column"][cells], bank["split"][cells], {},
+            tuple(names), len(names), nothing, bank["guesses"][cells][:, chosen], bank["truth"][cells], bank["column"][cells],
+            nothing, bank["split"][cells], nothing, nothing, {}, nothing, {}, {},
         )  # fmt: skip
         columns = Columns(None, bank["group"], None, None)  # type: ignore[arg-type]
-        return names, column_weights(trial, columns)[0]
+        return names, _trial.weigh(trial, columns).weights
 
     return weigh
 
@@ -254,28 +254,9 @@ def draw(ratios: dict[tuple[str, str], Ratios], figure: Path) -> None:
     fig.savefig(figure, metadata={"Date": None})
 
 
-def coverage(sets: list[str], seeds: list[int], data: str | None) -> None:
-    print("| set | MCAR | MAR | MNAR logistic |\n|---|---|---|---|")
-    total: dict[str, list[float]] = defaultdict(list)
-    for dataset in sets:
-        shares = []
-        for mechanism in SETTINGS:
-            inside = []
-            for seed in seeds:
-                X, missing = table_with_holes(dataset, mechanism, seed, data)
-                imputer = AutoImputer(random_state=seed)
-                X_imputed = imputer.fit_transform(np.where(missing, np.nan, X))
-                within = np.abs(X_imputed - X) <= 1.645 * imputer.imputation_std_ + 1e-9
-                inside.append(float(within[missing].mean()))
-            shares.append(float(np.mean(inside)))
-            total[mechanism].append(shares[-1])
-        print(f"| {dataset} | " + " | ".join(f"{share:.1%}" for share in shares) + " |", flush=True)
-    print("| **mean** | " + " | ".join(f"**{np.mean(total[m]):.1%}**" for m in SETTINGS) + " |")
-
-
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("part", choices=["choices", "show", "bars", "coverage"])
+    parser.add_argument("part", choices=["choices", "show", "bars"])
     parser.add_argument("bench", nargs="?", help="folder of the benchmark's records")
     parser.add_argument("--data", help="folder of the UCI sets")
     parser.add_argument("--out", type=Path)
@@ -291,7 +272,5 @@ if __name__ == "__main__":
                     collect(one, how, seed, given.data, given.out)
     elif given.part == "show":
         show(given.out)
-    elif given.part == "bars":
-        bars(given.bench, given.figure)
     else:
-        coverage(given.sets, given.seeds, given.data)
+        bars(given.bench, given.figure)

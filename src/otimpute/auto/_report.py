@@ -152,7 +152,9 @@ def give_verdict(found: Findings) -> str:
         lines.append(NOTHING_LEARNED)
     else:
         checked = with_holes & (found.n_hidden > 0)
-        lines += _about_numbers(found, checked & ~found.is_label) + _about_categories(found, checked & found.is_label)
+        lines += _about_numbers(found, checked & ~found.is_label & (found.spread > 0)) + _about_categories(
+            found, checked & found.is_label
+        )
         if lines:
             trusted = found.weights[with_holes].mean(axis=0)
             order = [k for k in np.argsort(-trusted, kind="stable").tolist() if trusted[k] >= 0.005]
