@@ -23,7 +23,7 @@ Cells = NDArray[np.float64]
 
 _BORROWED = 50.0  # values' worth of the average column that a column's calibration leans on
 _TEMPERING = tuple(product((0.003, 0.01, 0.03, 0.1, 0.3, 1.0, 3.0), (0.5, 0.7, 1.0, 1.4, 2.0, 3.0, 4.0)))
-_BORROWED_FOR_SHARES = 500.0
+_BORROWED_FOR_SHARES = 200.0
 _MOST_VALUES = 12  # different numbers of a column that are drawn as categories are
 _ROUNDS = 20  # until categories occur as often as they should
 _SMALLEST = 1e-9
@@ -119,12 +119,10 @@ class ClassChances:
         mixed_in, power = tempering
         chances = replace(self, mixed_in=mixed_in, power=power, offsets=np.zeros(len(self.shares)), was_tried=len(truth) > 0)
         if len(truth):
-            # Shares among few hidden values are uncertain. Those in guesses that are means of corners are nearly right; a guess
-            # along a line says little about them, and the column is the better witness.
+            # Shares among few hidden values are uncertain: lean on those of all observed ones.
             n = counts.sum()
             trust = n / (n + _BORROWED_FOR_SHARES)
-            expected = n * self.shares if self.ordered else counts @ said
-            wanted = trust * np.bincount(truth, counts, len(self.shares)) + (1 - trust) * expected + self.shares
+            wanted = trust * np.bincount(truth, counts, len(self.shares)) + ((1 - trust) * n + 1) * self.shares
             for _ in range(_ROUNDS):
                 expected = counts @ chances._tempered(said) + self.shares
                 chances = replace(chances, offsets=chances.offsets + np.log(wanted / expected))
