@@ -140,6 +140,7 @@ def test_an_imputer_that_hid_values_itself_is_judged_by_those() -> None:
         split=np.arange(300) % 6,
         truth=truth,
         guess=truth + np.where(far, 0.3, 0.1) * spread[column],
+        simplest=truth + spread[column],
         stands_for=np.where(far, 0.5, 1.5),
         spread=spread,
     )

@@ -17,14 +17,13 @@ from scipy.special import ndtr
 
 from .._stored import Array, Real, stored
 from ..table import CategoryCode, ColumnCode, NumberCode
-from ._trial import Columns
+from ._trial import Columns, few_values
 
 Cells = NDArray[np.float64]
 
 _BORROWED = 50.0  # values' worth of the average column that a column's calibration leans on
 _TEMPERING = tuple(product((0.003, 0.01, 0.03, 0.1, 0.3, 1.0, 3.0), (0.5, 0.7, 1.0, 1.4, 2.0, 3.0, 4.0)))
 _BORROWED_FOR_SHARES = 200.0
-_MOST_VALUES = 12  # different numbers of a column that are drawn as categories are
 _ROUNDS = 20  # until categories occur as often as they should
 _SMALLEST = 1e-9
 
@@ -44,7 +43,7 @@ def class_chances(
         corners = code.all_corners()
     elif code.kind == "boolean":
         corners = np.array([[0.0], [1.0]])
-    elif isinstance(code, NumberCode) and len(few := _few_values(values[~missing[:, first], first])):
+    elif isinstance(code, NumberCode) and len(few := few_values(values[~missing[:, first], first])):
         corners = few[:, None]
     else:
         return None
@@ -62,13 +61,6 @@ def class_chances(
     )  # fmt: skip
     counts = np.bincount(chances.nearest(known), minlength=len(corners)) + 0.5
     return replace(chances, shares=counts / counts.sum())
-
-
-def _few_values(observed: NDArray[np.floating]) -> Cells:
-    """The different values of a column that has but a few, and most of them often."""
-    values, counts = np.unique(observed, return_counts=True)
-    few = 1 < len(values) <= _MOST_VALUES and counts.sum() >= 5 * len(values)
-    return np.asarray(values if few else values[:0], dtype=np.float64)
 
 
 @stored(corners=Array("K W"), shares=Array("K", at_least=0), offsets=Array("K"), mixed_in=Real(), power=Real())
@@ -156,6 +148,11 @@ class HiddenLabels:
     std: Cells  # [N]
     truth: Cells  # [N, width]
     stands_for: Cells  # [N]
+    fold: NDArray[np.int64]  # [N]: what is said about a value of one is learned from the others
+
+    def take(self, which: NDArray[np.bool_]) -> HiddenLabels:
+        """Some of them."""
+        return HiddenLabels(self.points[which], self.std[which], self.truth[which], self.stands_for[which], self.fold[which])
 
 
 def calibrate(columns: Sequence[ClassChances], hidden: Sequence[HiddenLabels]) -> list[ClassChances]:

@@ -40,7 +40,9 @@ from ._scikit_learn import ScikitLearnImputer, is_scikit_learn
 
 MEAN = "mean"  # always asked: others must be better
 GAUSSIAN = "gaussian"  # cheap, and good enough to be fitted in the end whatever the time
+SHRUNK = "shrunk"
 MIXTURE = "mixture"
+_ROWS_PER_COLUMN = 10  # of fewer a covariance is uncertain
 OUT_OF_TIME = "there was no time for it"
 
 EXPERTS: Mapping[str, Callable[[], BaseImputer]] = {
@@ -63,6 +65,12 @@ CLASSES = (
 )  # fmt: skip
 
 
+_NOT_STORED = (
+    "model files hold otimpute's imputers only, and {!r} is an expert of scikit-learn's: leave it out, or pickle the "
+    "fitted imputer"
+)
+
+
 class Asked(Kind):
     """The parameter ``experts`` in a model file: None, or names and imputers."""
 
@@ -71,6 +79,9 @@ class Asked(Kind):
     def pack(self, value: Any, place: Place) -> Any:
         if value is None:
             return None
+        for each in value:
+            if is_scikit_learn(each) and not isinstance(each, BaseImputer):
+                raise TypeError(_NOT_STORED.format(each))
         return [each if isinstance(each, str) else self._imputer.pack(each, place.at(k)) for k, each in enumerate(value)]
 
     def unpack(self, tree: Any, place: Place) -> Any:
@@ -135,6 +146,21 @@ def _unused(name: str, names: Collection[str]) -> str:
     while name in names:
         name += "'"
     return name
+
+
+def add_shrunk(experts: dict[str, BaseImputer], n_rows: int, n_columns: int) -> dict[str, BaseImputer]:
+    """With a Gaussian that leans on independent columns, where rows are too few for one that does not.
+
+    Columns that are nearly the same curve want none of that, however few the rows: the trial decides.
+    """
+    if type(experts.get(GAUSSIAN)) is not GaussianEMImputer or n_rows >= _ROWS_PER_COLUMN * n_columns:
+        return experts
+    found: dict[str, BaseImputer] = {}
+    for name, expert in experts.items():
+        found[name] = expert
+        if name == GAUSSIAN:
+            found[SHRUNK] = GaussianEMImputer(prior_rows=max(n_columns / 4, 1.0))
+    return found
 
 
 @dataclass(frozen=True)

@@ -20,7 +20,7 @@ from ._experts import MIXTURE, OUT_OF_TIME
 from ._model import AutoModel
 from ._panel import FittedExperts, disagreement, fit_experts
 from ._time_plan import plan_final_fit
-from ._trial import Cells, Columns, Trial, Weighed, sample_rows, try_experts, weigh
+from ._trial import Cells, Columns, Trial, Weighed, fold_of, sample_rows, try_experts, weigh
 
 _MOST_ROWS = 50_000  # that experts are fitted on; further rows are new ones to them
 _FOR_TRIAL = 0.5  # of the time there is
@@ -66,7 +66,7 @@ def learn(
     tried, weighed, n_rows = trial.names, weigh(trial, columns), _MOST_ROWS
     if np.isfinite(limit):
         trial, weighed, n_rows = plan_final_fit(
-            trial, weighed, columns, values, missing,
+            trial, weighed, columns, values, missing, needed=(MIXTURE,) if draws else (),
             most_rows=_MOST_ROWS, seconds_left=begun + limit - time.perf_counter(),
         )  # fmt: skip
     no_time = {name: OUT_OF_TIME for name in tried if name not in trial.names}
@@ -80,10 +80,20 @@ def learn(
         weighed = weigh(trial, columns)
     model, hidden_labels = _calibrated(fitted, trial, weighed, columns, codes, places, values, missing, draws, fractions, seed)
     keys = keys_by_place(len(values), seed)
-    if draws and missing.any():
-        model = model.with_draws_scaled(trial, weighed, values[rows], missing[rows], keys[rows])
+    if draws:
+        some = np.arange(len(values)) if missing.any() else trial.rows
+        model = model.with_draws_scaled(trial, weighed, values[some], _missing_or_hidden(missing, trial)[some])
     cells, bars = _fill(model, values, missing, rows, fitted.guesses, keys)
     return Learned(model, cells, bars, trial, weighed, hidden_labels, {**trial.left_out, **no_time, **fitted.left_out})
+
+
+def _missing_or_hidden(missing: NDArray[np.bool_], trial: Trial) -> NDArray[np.bool_]:
+    """What is missing; of a complete table, what was hidden first."""
+    if missing.any():
+        return missing
+    hidden = np.zeros(missing.shape, dtype=bool)
+    hidden[trial.row[trial.split == 0], trial.column[trial.split == 0]] = True
+    return hidden
 
 
 def _calibrated(
@@ -112,7 +122,8 @@ def _calibrated(
             mine, width = np.flatnonzero(group == columns.group[first]), found.corners.shape[1]
             guess, truth = (each[mine].reshape(-1, width) for each in (weighed.guess, trial.truth))
             classes.append(found)
-            hidden.append(HiddenLabels(guess, std[mine[::width]], truth, trial.stands_for[mine[::width]]))
+            own = mine[::width]
+            hidden.append(HiddenLabels(guess, std[own], truth, trial.stands_for[own], fold_of(trial, columns)[own]))
     numbers = [code if isinstance(code, NumberCode) else NumberCode("number") for code in codes]
     low, high = (np.where(np.isfinite(each), each, np.nan) for each in np.array([(one.low, one.high) for one in numbers]).T)
     classes = calibrate(classes, hidden)
@@ -120,12 +131,24 @@ def _calibrated(
         columns, fitted.panel(trial.names, weighed.weights), error_bars, classes, DrawRule.plain(columns.n_groups),
         low, high, draws, seed,
     )  # fmt: skip
+    return model, _labels_of_hidden(classes, hidden, columns)
+
+
+def _labels_of_hidden(
+    classes: Sequence[ClassChances], hidden: Sequence[HiddenLabels], columns: Columns
+) -> dict[int, NDArray[np.int64]]:
+    """By column of labels, those imputed for hidden values by chances that were calibrated on others."""
     labels = {
-        int(columns.group[each.first]): each.likeliest(tried.points, tried.std)
-        for each, tried in zip(classes, hidden, strict=True)
-        if each.is_label
+        int(columns.group[each.first]): np.empty(len(one.fold), np.int64) for each, one in zip(classes, hidden, strict=True)
     }
-    return model, labels
+    folds = np.unique(np.concatenate([np.empty(0, np.int64), *(one.fold for one in hidden)]))
+    for fold in folds.tolist():
+        calibrated = calibrate(classes, [one.take(one.fold != fold) for one in hidden])
+        for each, one in zip(calibrated, hidden, strict=True):
+            mine = one.fold == fold
+            labels[int(columns.group[each.first])][mine] = each.likeliest(one.points[mine], one.std[mine])
+    is_label = {int(columns.group[each.first]): each.is_label for each in classes}
+    return {group: found for group, found in labels.items() if is_label[group]}
 
 
 def _fill(

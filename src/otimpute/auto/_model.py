@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from .._row_noise import keys_by_content, uniform
+from .._row_noise import keys_by_content, keys_by_place, uniform
 from .._stored import Array, ListOf, Record, stored
 from .._threads import single_blas_thread
 from ._class_chances import ClassChances
@@ -19,6 +19,7 @@ from ._panel import Panel, disagreement
 from ._trial import Cells, Columns, Trial, Weighed, conditional_std
 from ._weights import combine
 
+_ENOUGH_RESIDUALS, _MOST_RESIDUALS = 2000, 500_000  # of a column, and of all of them together
 _CHUNK = 65_536  # new rows handled at a time
 _FIRST_OF_CLASSES = 1 << 20  # random number of a row that categories are drawn with; those before are the mixture's
 
@@ -88,6 +89,7 @@ class AutoModel:
         if self.draws:
             drawn = self.draw_rule.apply(z, self._residuals(values, missing, keys), group)
             cells = reflect(scaler.restore(drawn, column), self.low[column], self.high[column])
+            bars = bars * np.sqrt(2)  # a draw is as far from what is expected as the truth is, independently of it
         entry = np.cumsum(missing).reshape(missing.shape) - 1  # the place of a missing coordinate among all of them
         for each in self.classes:
             rows = np.flatnonzero(missing[:, each.first])
@@ -105,13 +107,19 @@ class AutoModel:
         return cells, bars
 
     def with_draws_scaled(
-        self, trial: Trial, weighed: Weighed, values: NDArray[np.floating], missing: NDArray[np.bool_], keys: NDArray[np.uint64]
+        self, trial: Trial, weighed: Weighed, values: NDArray[np.floating], missing: NDArray[np.bool_]
     ) -> AutoModel:
-        """With draws that vary as much as true values do around what experts guess at them."""
-        group, drawn = self.columns.group, self._residuals(values, missing, keys)
+        """With draws that vary as much as true values do around what experts guess at them.
+
+        Rows are drawn for again and again, so that there are enough residuals of every column to know their tails.
+        """
+        group = self.columns.group
+        fewest = max(int(missing.sum(axis=0)[missing.any(axis=0)].min()), 1)
+        n_times = int(np.clip(_ENOUGH_RESIDUALS / fewest, 1, max(_MOST_RESIDUALS / missing.sum(), 1)))
+        drawn = [self._residuals(values, missing, keys_by_place(len(values), self.seed + k)) for k in range(n_times)]
         rule = DrawRule.fit(
-            weighed.guess, trial.truth, trial.stands_for, group[trial.column], drawn, group[np.nonzero(missing)[1]],
-            self.columns.n_groups,
+            weighed.guess, trial.truth, trial.stands_for, group[trial.column], np.concatenate(drawn),
+            np.tile(group[np.nonzero(missing)[1]], n_times), self.columns.n_groups,
         )  # fmt: skip
         return replace(self, draw_rule=rule)
 

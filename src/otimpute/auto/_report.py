@@ -128,10 +128,11 @@ def _hidden_values(
     """What was hidden and guessed, one number per value of the table."""
     trial, columns = learned.trial, learned.model.columns
     group, kept = columns.group[trial.column], columns.is_first(trial.column)
-    numbers = np.empty((2, len(trial.truth)))
+    numbers = np.empty((3, len(trial.truth)))
+    mean = trial.guesses[:, trial.names.index(MEAN)]
     for g, code in enumerate(codes):
         mine = np.flatnonzero(group == g)
-        for which, z in enumerate((trial.truth, learned.weighed.guess)):
+        for which, z in enumerate((trial.truth, learned.weighed.guess, mean)):
             points = columns.values_of(g, z[mine])
             each = _labels(code, points, observed=which == 0) if code.has_labels else points[:, 0] * seconds_of(code)
             numbers[which, mine[:: points.shape[1]]] = each
@@ -139,9 +140,9 @@ def _hidden_values(
             numbers[1, mine[:: points.shape[1]]] = learned.hidden_labels[g]
     by_place = np.ones(n_columns)
     by_place[places] = spread
-    truth, guess = numbers[:, kept]
-    column = places[group[kept]]
-    return HiddenValues(trial.rows, trial.row[kept], column, trial.split[kept], truth, guess, trial.stands_for[kept], by_place)
+    truth, guess, simplest = numbers[:, kept]
+    column, counts = places[group[kept]], trial.stands_for[kept]
+    return HiddenValues(trial.rows, trial.row[kept], column, trial.split[kept], truth, guess, simplest, counts, by_place)
 
 
 def give_verdict(found: Findings) -> str:
@@ -180,9 +181,10 @@ def _about_numbers(found: Findings, chosen: NDArray[np.bool_]) -> list[str]:
         mean_over_missing([found.scores[found.names[g]][who]["mae"] / found.spread[g] for g in places], found.n_missing[chosen])
         for who in (STACK, MEAN)
     )
+    imputed = "what draws are made around was" if found.draws else "the imputed ones were"
     return [
-        f"On {found.n_hidden[chosen].sum():,} observed numbers that were hidden the way values are missing, the imputed ones "
-        f"were off by {own:.2f} standard deviations on average, {_compared(own, mean)} column means ({mean:.2f})."
+        f"On {found.n_hidden[chosen].sum():,} observed numbers that were hidden the way values are missing, {imputed} "
+        f"off by {own:.2f} standard deviations on average, {_compared(own, mean)} column means ({mean:.2f})."
     ]
 
 

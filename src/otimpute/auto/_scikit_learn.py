@@ -65,12 +65,6 @@ class ScikitLearnImputer(StandardisedImputer):
             )
         return np.where(holes, np.asarray(completed, dtype=np.float64), rows)
 
-    def _state(self) -> dict[str, Any]:
-        raise TypeError(
-            f"model files hold otimpute's imputers only, and {self.estimator!r} is an expert of scikit-learn's: leave it out, "
-            "or pickle the fitted imputer"
-        )
-
 
 def is_scikit_learn(expert: Any) -> bool:
     """Whether it is an imputer or regressor with scikit-learn's methods."""

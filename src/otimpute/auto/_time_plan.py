@@ -7,8 +7,9 @@ import time
 import numpy as np
 from numpy.typing import NDArray
 
+from ..baselines import GaussianEMImputer
 from ..estimator import BaseImputer
-from ._experts import GAUSSIAN, MEAN
+from ._experts import MEAN
 from ._trial import Columns, Trial, Weighed, weigh
 
 _USED = 0.8  # of the time there is: what is expected from a sample of the rows is not quite right
@@ -22,13 +23,14 @@ def plan_final_fit(
     values: NDArray[np.floating],
     missing: NDArray[np.bool_],
     *,
+    needed: tuple[str, ...],
     most_rows: int,
     seconds_left: float,
 ) -> tuple[Trial, Weighed, int]:
     """The experts that can be fitted and applied in time, weighed among themselves, and on how many rows.
 
     Fewer rows are fitted before an expert is given up, but not fewer than were tried; then goes the one whose weight is dear.
-    The mean and the Gaussian always stay: the latter ends early where it must.
+    The mean, a Gaussian, whose spread error bars are made of, and those ``needed`` always stay.
     """
     n, n_tried = len(values), len(trial.rows)
     largest = min(n, most_rows)
@@ -47,11 +49,12 @@ def plan_final_fit(
 
     while True:
         counts = {name: float(weight) for name, weight in zip(trial.names, weighed.weights.mean(axis=0), strict=True)}
-        fitted = [name for name in trial.names if name == MEAN or counts[name] > 0]
+        stay = [name for name in trial.names if name in (MEAN, *needed) or isinstance(trial.fitted[name], GaussianEMImputer)]
+        fitted = [name for name in trial.names if name in stay or counts[name] > 0]
         for size in sizes:
             if sum(seconds(name, size) for name in fitted) <= _USED * seconds_left:
                 return trial, weighed, size
-        able_to_go = [name for name in fitted if name not in (MEAN, GAUSSIAN)]
+        able_to_go = [name for name in fitted if name not in stay]
         if not able_to_go:
             return trial, weighed, sizes[-1]
         dearest = max(able_to_go, key=lambda name: seconds(name, sizes[-1]) / counts[name])

@@ -14,7 +14,7 @@ from .._random import generator
 from .._stored import stored
 from ..baselines import GaussianEMImputer
 from ..estimator import BaseImputer, Missingness, hide_like_missing
-from ..table import Standardiser
+from ..table import FARTHEST, Standardiser
 from ._experts import MEAN, Answer, Clock, Question, ask, refines
 from ._weights import combine, learn_weights
 
@@ -23,15 +23,24 @@ _SHARE_OF_COMPLETE = 0.03  # of a column's without holes: those that help to fil
 _ENOUGH_HIDDEN = 1500  # values over all splits
 _SPLITS = 3, 8  # fewest and most
 _MOST_ROWS = 4000  # that are tried on; weights need no more
+_MOST_CELLS, _FEWEST_ROWS = 200_000, 300  # where time is short
 _FEWEST_VALUES = 100  # of a column, among rows that stand for all, if there are so many
 _WITH_REFINING = 3.0  # times what a split takes without those who refine, roughly
 _FARTHEST = 10.0  # spreads from the mean, both without the outermost values, that an observed value may seem to lie
+_MOST_VALUES = 12  # different ones of a column with few of them
 _BEYOND = 1.0  # standard deviations that a guess may lie outside of what was observed
 
 Cells = NDArray[np.float64]
 
 
-@stored(group="columns", low="columns", high="columns")
+def few_values(observed: NDArray[np.floating]) -> Cells:
+    """The different values of a column that has but a few, and each more than once; otherwise none."""
+    values, counts = np.unique(observed, return_counts=True)
+    few = 1 < len(values) <= _MOST_VALUES and counts.min() > 1
+    return np.asarray(values if few else values[:0], dtype=np.float64)
+
+
+@stored(group="columns", low="columns", high="columns", farthest="columns")
 @dataclass(frozen=True)
 class Columns:
     """What the experts' guesses have in common: units, and which coordinates belong together."""
@@ -40,16 +49,25 @@ class Columns:
     group: NDArray[np.int64]  # [D]: column of the table, counted among those with values
     low: Cells  # [D]: range of the observed values, in standard deviations
     high: Cells
+    farthest: Cells  # [D]: how far from the mean an observed value may seem to lie, in standard deviations
 
     @classmethod
     def of(
-        cls, values: NDArray[np.floating], missing: NDArray[np.bool_], groups: NDArray[np.int64], scaled: NDArray[np.bool_]
+        cls,
+        values: NDArray[np.floating],
+        missing: NDArray[np.bool_],
+        groups: NDArray[np.int64],
+        scaled: NDArray[np.bool_],
+        is_label: NDArray[np.bool_] | None = None,
     ) -> Columns:
-        """Learned from the observed values."""
+        """Learned from the observed values; those of labels, and of columns with few different ones, are never outliers."""
         scaler = Standardiser.fit(values, missing, scaled=scaled)
-        z = np.where(missing, np.nan, scaler.apply(np.where(missing, 0, values))).clip(-_FARTHEST, _FARTHEST)
+        never = np.zeros(len(scaled), dtype=bool) if is_label is None else is_label
+        few = [len(few_values(values[~missing[:, k], k])) > 0 for k in range(len(scaled))]
+        farthest = np.where(never | few, FARTHEST, _FARTHEST)
+        z = np.where(missing, np.nan, scaler.apply(np.where(missing, 0, values))).clip(-farthest, farthest)
         low, high = np.nanmin(z, axis=0), np.nanmax(z, axis=0)
-        return cls(scaler, np.unique(groups, return_inverse=True)[1], low, high)
+        return cls(scaler, np.unique(groups, return_inverse=True)[1], low, high, farthest)
 
     def pull_in(self, values: NDArray[np.floating], missing: NDArray[np.bool_]) -> NDArray[np.float64]:
         """A copy with observed values that are absurdly far away brought nearer.
@@ -58,8 +76,9 @@ class Columns:
         """
         pulled = np.array(values, dtype=np.float64)
         z = self.scaler.apply(np.where(missing, 0, values))
-        far = (np.abs(z) > _FARTHEST) & ~missing
-        pulled[far] = self.scaler.restore(np.sign(z[far]) * _FARTHEST, np.nonzero(far)[1])
+        far = (np.abs(z) > self.farthest) & ~missing
+        column = np.nonzero(far)[1]
+        pulled[far] = self.scaler.restore(np.sign(z[far]) * self.farthest[column], column)
         return pulled
 
     @property
@@ -118,7 +137,15 @@ class Trial:
         kept = tuple(self.names[k] for k in chosen)
         first = [k for k in chosen if k < self.n_first]
         start = share_out(self.first_weights[:, first], list(kept[: len(first)]))
-        return replace(self, names=kept, n_first=len(first), first_weights=start, guesses=self.guesses[:, chosen])
+        tells = any(isinstance(self.fitted[name], GaussianEMImputer) for name in kept)
+        return replace(
+            self,
+            names=kept,
+            n_first=len(first),
+            first_weights=start,
+            guesses=self.guesses[:, chosen],
+            conditional_std=self.conditional_std * tells,
+        )
 
 
 def try_experts(
@@ -140,7 +167,8 @@ def try_experts(
     fewer splits, and experts that take too long for one are left out.
     """
     rng = generator(seed, "hidden")
-    rows = sample_rows(missing, _MOST_ROWS, rng)
+    most = _MOST_ROWS if math.isinf(stop_at) else min(_MOST_ROWS, max(_FEWEST_ROWS, _MOST_CELLS // missing.shape[1]))
+    rows = sample_rows(missing, most, rng)
     values, missing = values[rows], missing[rows]
     hidden, stands_for = _hide(values, missing, columns, n_splits, rng)
     holes = [missing | each for each in hidden]
@@ -260,6 +288,11 @@ def sample_rows(missing: NDArray[np.bool_], most: int, rng: np.random.Generator)
     return np.flatnonzero(chosen)
 
 
+def fold_of(trial: Trial, columns: Columns) -> NDArray[np.int64]:
+    """Which hidden cells are judged by what was learned from the others: their split, or with one split halves of it."""
+    return trial.split if trial.split.max(initial=0) else np.cumsum(columns.is_first(trial.column)) % 2
+
+
 def _loss(errors: Cells) -> float:
     """Squares, of large errors their size: one value far outside must not decide what is better."""
     size = np.abs(errors)
@@ -281,8 +314,7 @@ def weigh(trial: Trial, columns: Columns) -> Weighed:
     errors = trial.guesses - trial.truth[:, None]
     weights = learn_weights(errors, group, columns.width)
     crossed = np.empty(len(trial.truth))
-    # With one split, halves of the values stand in for other splits.
-    fold = trial.split if trial.split.max(initial=0) else np.cumsum(columns.is_first(trial.column)) % 2
+    fold = fold_of(trial, columns)
     for each in np.unique(fold):
         mine = fold == each
         from_others = learn_weights(errors[~mine], group[~mine], columns.width)

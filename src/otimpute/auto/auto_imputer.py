@@ -20,7 +20,7 @@ from ..baselines import GaussianMixtureImputer
 from ..estimator import BaseImputer, FitProgress, HiddenValues, progress_bar
 from ..exceptions import FitStoppedWarning, OtimputeWarning, StoredFileError
 from ..table import Table, seconds_of
-from ._experts import MIXTURE, OUT_OF_TIME, Asked, read_experts
+from ._experts import MIXTURE, OUT_OF_TIME, Asked, add_shrunk, read_experts
 from ._learn import Learned, learn
 from ._model import AutoModel
 from ._report import NOTHING_LEARNED, NOTHING_MISSING, describe, give_verdict
@@ -37,6 +37,7 @@ class AutoImputer(BaseImputer):
     ========== =====================================================================================
     mean       the column's mean, or its most frequent category; always asked
     gaussian   one Gaussian for all rows (`GaussianEMImputer`): straight relations
+    shrunk     the same, leaning on independent columns; asked with it where rows are few
     mixture    mixtures of 8, 16 and 32 Gaussians (`GaussianMixtureImputer`): clusters and curves
     transport  optimal transport (`SinkhornImputer`)
     trees      extremely randomised trees (`ExtraTreesImputer`), which refine what those above made of it
@@ -204,9 +205,9 @@ class AutoImputer(BaseImputer):
         """
         values, missing = self._present(self._read_new_rows(X))
         names = self._column_names()
-        wanted = self.categories_
-        found = self._learned().chances(values, missing)
-        return {names[place]: each for place, each in found.items() if names[place] in wanted}
+        found = {names[place]: each for place, each in self._learned().chances(values, missing).items()}
+        certain = np.ones((len(values), 1))  # of the only category there is
+        return {name: certain if len(labels) == 1 else found[name] for name, labels in self.categories_.items()}
 
     def _check_parameters(self) -> None:
         check_device(self.device)
@@ -259,7 +260,7 @@ class AutoImputer(BaseImputer):
         if self.max_seconds is not None:
             self._compile()
         begun = time.perf_counter()
-        experts = read_experts(self.experts, self.device)
+        experts = add_shrunk(read_experts(self.experts, self.device), *values.shape)
         draws = self.target == "distribution"
         if draws:
             experts.setdefault(MIXTURE, GaussianMixtureImputer())  # draws are made with it
@@ -269,9 +270,11 @@ class AutoImputer(BaseImputer):
                 for show in bar:
                     show(FitProgress(n_asked, n_to_ask, time.perf_counter() - begun, {"loss": []}))
 
+            codes = [self._encoding.codes[place] for place in self._groups]
+            is_label = np.array([code.has_labels or code.kind == "ordered" for code in codes], dtype=bool)
             learned = learn(
-                experts, self, values, missing, Columns.of(values, missing, self._groups, self._scaled),
-                [self._encoding.codes[place] for place in self._groups], self._groups,
+                experts, self, values, missing, Columns.of(values, missing, self._groups, self._scaled, is_label), codes,
+                self._groups,
                 draws=draws, fractions=self.integers == "float", n_splits=self.n_splits,
                 limit=np.inf if self.max_seconds is None else float(self.max_seconds), seed=self._seed,
                 n_threads=n_threads(self.n_jobs), progress=progress,
@@ -300,14 +303,17 @@ class AutoImputer(BaseImputer):
         """The error bars of a table, as a table of its kind, from those of its imputed coordinates."""
         by_coordinate = np.zeros(table.missing.shape)
         by_coordinate[table.missing] = self._with_empty_columns(table, bars)
-        by_coordinate[:, self._empty] = np.nan  # nothing is known about how its values vary
+        known = ~self._empty
+        if "_model" in vars(self):
+            known[known] = self._model.columns.scaler.spread > 0
+        by_coordinate[:, ~known] = np.nan  # nothing is known about how its values vary
         found = np.zeros(table.holes.shape)
         place = 0
         for k, code in enumerate(self._encoding.codes):
-            if code.width:
-                found[:, k] = np.where(table.holes[:, k], by_coordinate[:, place] * seconds_of(code), 0.0)
+            own = by_coordinate[:, place] * seconds_of(code) if code.width else np.full(len(found), np.nan)
+            found[:, k] = np.where(table.holes[:, k], own, 0.0)
             place += code.width
-        return table.numbers_like_source(found)
+        return table.numbers_like_source(found, self._kept)
 
     def _warn_of_left_out(self, left_out: Mapping[str, str]) -> None:
         late = [name for name, why in left_out.items() if why == OUT_OF_TIME]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cache
 from typing import Any, ClassVar
 
 import numpy as np
@@ -127,13 +128,22 @@ def chain_without_siblings(
     groups: NDArray[np.int64], *, max_iter: int, tol: float, random_state: int, estimator: Any = None
 ) -> Any:
     """scikit-learn's imputer, except that no column is predicted from others of its group, which are missing with it."""
+    # A single group is left at its means: there is nothing to predict it from.
+    rounds = max_iter if len(np.unique(groups)) > 1 else 0
+    chain = __getattr__("WithoutSiblings")(estimator, max_iter=rounds, tol=tol, random_state=random_state)
+    chain.groups_ = groups
+    return chain
+
+
+@cache
+def __getattr__(name: str) -> Any:
+    """The chain's class, made when it is needed, for scikit-learn's is experimental; pickles find it by its name here."""
+    if name != "WithoutSiblings":
+        raise AttributeError(name)
     from sklearn.experimental import enable_iterative_imputer  # noqa: F401
     from sklearn.impute import IterativeImputer
 
-    class WithoutSiblings(IterativeImputer):  # type: ignore[misc]
-        def _get_neighbor_feat_idx(self, n_features: int, feat_idx: int, abs_corr_mat: Any) -> NDArray[np.int64]:  # noqa: ARG002
-            return np.flatnonzero(groups != groups[feat_idx])
+    def others(self: Any, n_features: int, feat_idx: int, abs_corr_mat: Any) -> NDArray[np.int64]:  # noqa: ARG001
+        return np.flatnonzero(self.groups_ != self.groups_[feat_idx])
 
-    # A single group is left at its means: there is nothing to predict it from.
-    rounds = max_iter if len(np.unique(groups)) > 1 else 0
-    return WithoutSiblings(estimator, max_iter=rounds, tol=tol, random_state=random_state)
+    return type(name, (IterativeImputer,), {"__module__": __name__, "_get_neighbor_feat_idx": others})

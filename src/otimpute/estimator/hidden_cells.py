@@ -18,6 +18,7 @@ from .._stored import Array, stored
     split=Array("N", at_least=0),
     truth="N",
     guess="N",
+    simplest="N",
     stands_for=Array("N", at_least=0),
     spread=Array("table", at_least=0),
 )
@@ -34,6 +35,7 @@ class HiddenValues:
     split: NDArray[np.int64]  # [N]: those of one split were hidden together
     truth: NDArray[np.float64]  # [N]
     guess: NDArray[np.float64]  # [N]
+    simplest: NDArray[np.float64]  # [N]: the mean of what was left of the column, or its most frequent category
     stands_for: NDArray[np.float64]  # [N]: missing values that are like it, 1 on average
     spread: NDArray[np.float64]  # [d]: standard deviation of each column that errors are measured in
 

@@ -48,7 +48,8 @@ class Missingness:
         """Learned from a table of coordinates, those of one column having the same entry in ``groups``."""
         firsts = np.flatnonzero(np.r_[True, np.diff(groups) != 0])
         by_column = missing[:, firsts]
-        return cls(by_column, _odds_of_missing(values, missing, groups, firsts, rng), _missing_together(by_column))
+        odds = _odds_of_missing(values, missing, groups, firsts, rng)
+        return cls(by_column, odds, _missing_together(by_column, odds))
 
 
 def hide_like_missing(how: Missingness, share: NDArray[np.float64], rng: np.random.Generator) -> tuple[Holes, Numbers]:
@@ -170,13 +171,21 @@ def _believed(truth: Numbers, chance: Numbers, n_free: float) -> Numbers:
     return np.maximum(1 - n_free / np.maximum(explained, 1e-12), 0.0)
 
 
-def _missing_together(missing: Holes) -> Numbers:
-    """The chance ``[j, k]`` of copying a missing k where j is hidden, so that it is missing as often as beside a missing j."""
-    there, gone = (~missing).astype(np.float64), missing.astype(np.float64)
-    n_there, n_gone = np.maximum(there.sum(axis=0), 1)[:, None], np.maximum(gone.sum(axis=0), 1)[:, None]
-    elsewhere, beside = there.T @ gone / n_there, gone.T @ gone / n_gone  # [j, k]
-    error = np.sqrt(elsewhere * (1 - elsewhere) / n_there + np.maximum(beside * (1 - beside), 1e-9) / n_gone)
-    excess = np.where(beside - elsewhere > _EXCESS * error, beside - elsewhere, 0.0)
+def _missing_together(missing: Holes, odds: Numbers) -> Numbers:
+    """The chance ``[j, k]`` of copying a missing k where j is hidden, so that it is missing as often as beside a missing j.
+
+    Elsewhere means in rows where j is hidden, which are chosen by their odds: what these explain is not copied once more.
+    """
+    there, gone = ~missing * odds, missing.astype(np.float64)
+    n_there = (there.sum(axis=0) ** 2 / np.maximum((there**2).sum(axis=0), 1e-12))[
+        :, None
+    ]  # as many count as evenly chosen ones
+    n_gone = np.maximum(gone.sum(axis=0), 1)[:, None]
+    elsewhere = there.T @ gone / np.maximum(there.sum(axis=0), 1e-12)[:, None]  # [j, k]
+    beside = gone.T @ gone / n_gone
+    error = np.sqrt(elsewhere * (1 - elsewhere) / np.maximum(n_there, 1) + np.maximum(beside * (1 - beside), 1e-9) / n_gone)
+    by_chance = max(_EXCESS, np.sqrt(2 * np.log(missing.shape[1])))  # in standard errors, the more columns the more
+    excess = np.where(beside - elsewhere > by_chance * error, beside - elsewhere, 0.0)
     np.fill_diagonal(excess, 0.0)
     together = excess / np.maximum(beside * (1 - elsewhere), 1e-12)
     return np.asarray(np.clip(together, 0.0, 1.0))

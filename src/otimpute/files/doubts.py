@@ -112,13 +112,13 @@ def _sentinels(column: Column, numbers: NDArray[Any], is_text: bool) -> Iterator
         return
     enough = max(_FEW_CELLS, min(_MANY_CELLS, len(numbers) / 100))
     for place, rest in ((0, slice(1, None)), (-1, slice(None, -1))):
-        value, n_cells, low, high = values[place], counts[place], values[rest][0], values[rest][-1]
+        value, n_cells, low, high = values[place], counts[place], float(values[rest][0]), float(values[rest][-1])
         is_usual = re.fullmatch(r"-?99+(?:\.0)?", str(value)) and n_cells > 3 * np.median(counts[rest])
-        far = float(high - low) * (0.1 if is_usual else 2)
-        if n_cells >= enough and min(abs(float(value - low)), abs(float(value - high))) > far:
+        far = (high - low) * (0.1 if is_usual else 2)
+        if n_cells >= enough and min(abs(float(value) - low), abs(float(value) - high)) > far:
             others = tuple(spelling for spelling in column.missing_as if spelling)
             spelling = str(int(value)) if value == int(value) else str(value)
-            yield Sentinel(column.name, spelling, int(n_cells), float(low), float(high), others, is_text)
+            yield Sentinel(column.name, spelling, int(n_cells), low, high, others, is_text)
 
 
 def _are_row_numbers(name: str, numbers: NDArray[Any]) -> bool:

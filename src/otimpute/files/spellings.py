@@ -182,6 +182,8 @@ def _judge(spelling: str, seen: Seen, certain: set[str], in_texts: set[str]) -> 
     if here or elsewhere:
         mark = (here or elsewhere)[0] or "an empty field"
         witness = f"{mark} marks the gaps in {'this column' if here else 'other columns'}"
+        if here and often_an_answer and not frequent and seen.candidates[spelling] > 1:
+            return False, f"{witness}, although it is rare"  # an answer that is lost is worse than a gap that stays
         return not frequent, f"{witness}, and it is as frequent as other values" if frequent else f"it is rare, but {witness}"
     if among_numbers:
         return True, "it marks gaps among numbers, but it is written like other values" if alike else ""

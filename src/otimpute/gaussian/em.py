@@ -150,7 +150,9 @@ def _factored_blocks(
         is_new = before < 0 or not np.array_equal(missing[row], missing[before])
         if is_new:
             holes = np.flatnonzero(missing[row])
-            factor = dpotrf(precision[np.ix_(holes, holes)], lower=1)[0]
+            factor, failed = dpotrf(precision[np.ix_(holes, holes)], lower=1)
+            if failed:
+                raise np.linalg.LinAlgError("the covariance of the columns is not positive definite")
         before = row
         yield row, holes, factor, is_new
 

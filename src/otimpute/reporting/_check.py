@@ -142,7 +142,7 @@ def _own_trial(imputer: BaseImputer, table: Table, most: int, seed: int) -> _Che
     peers = by_peers(imputer, rows_of(rows, part), seed, rounded=False)
     methods = {
         method: guesses,
-        MEAN: by_mean(imputer, rows, seed, rounded=False),
+        MEAN: by_record(noted, noted.simplest, rows),
         **{name: in_part(guess, rows, part, _MOST_FITS) for name, guess in peers.items()},
     }
     trial = run_trial(imputer, rows, rounds, methods)

@@ -120,6 +120,8 @@ def _judge(
         by_chance = f"among {count(check.n_hidden, 'value')} that may be chance"
         return "caution", f"{missing}; on hidden values {_compared(check, simplest)}: {by_chance}."
     words = f"{missing}; on hidden values {_compared(check, simplest)}."
+    if check.measure == "wrong" and own > 0.5:
+        return "caution", f"{words} It is more often wrong than right."
     if n_missing / n_rows > _MOSTLY_MISSING:
         return "caution", f"{words} More than half of it is imputed."
     return "good", words

@@ -101,7 +101,7 @@ def by_peers(original: BaseImputer, rows: Table, seed: int, *, rounded: bool = T
     return {name: by_copy(make_imputer(peer, {}), original, rows, seed, rounded=rounded) for name, peer in _PEERS.items()}
 
 
-def by_mean(original: BaseImputer, rows: Table, seed: int, *, rounded: bool = True) -> Guess:
+def by_mean(original: BaseImputer, rows: Table, seed: int) -> Guess:
     """The mean, or the most frequent category, of what is left of the rows."""
     return by_copy(make_imputer("mean", {}), original, rows, seed, rounded=rounded)
 
