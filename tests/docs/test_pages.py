@@ -149,11 +149,12 @@ def test_new_rows(run_page: RunPage) -> None:
 
 
 def test_mixed_columns(run_page: RunPage) -> None:
-    page = run_page("docs/guide/mixed-columns.md", right="right.mean()")
+    page = run_page("docs/guide/mixed-columns.md", wrong="wrong.mean()", expected="expected.mean()", sums="chances.sum(axis=1)")
     kinds, same_types_and_full = page.printed[0].splitlines()
     assert "'energy': 'ordered', 'built': 'date/time', 'balcony': 'boolean'" in kinds
     assert same_types_and_full == "True 0"
-    assert page.values["right"] > 0.8
+    assert page.values["wrong"] < 0.2 and page.values["expected"] < 0.2
+    assert all(abs(total - 1) < 1e-9 for total in page.values["sums"])
 
 
 def test_missing_why(run_page: RunPage) -> None:
