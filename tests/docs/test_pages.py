@@ -193,4 +193,4 @@ def test_extend(run_page: RunPage) -> None:
 
 def test_every_page_with_examples_is_run() -> None:
     run = set(re.findall(r'run_page\(\s*"([^"]+)"', Path(__file__).read_text(encoding="utf-8")))
-    assert {str(page.relative_to(ROOT)) for page in PAGES if PYTHON.search(page.read_text(encoding="utf-8"))} == run
+    assert {page.relative_to(ROOT).as_posix() for page in PAGES if PYTHON.search(page.read_text(encoding="utf-8"))} == run
