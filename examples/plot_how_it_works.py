@@ -84,5 +84,5 @@ plt.show()
 # A regression would put every row whose x is lost in the middle, between left and right, where no point ever was. Transport
 # moves it to one of the sides: a possible value, not a mean of possible values.
 #
-# Comparing complete rows with incomplete ones (``one_sided=True`` of the imputers) is right only when values are missing by
+# Comparing complete rows with incomplete ones (``one_sided=True``) is right only when values are missing by
 # chance. By default `otimpute.SinkhornImputer` draws both batches from the whole table.

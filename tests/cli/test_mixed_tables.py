@@ -1,4 +1,4 @@
-"""Tables with text, categories, answers and dates; models in files; what inspect and demo show."""
+"""Tables with text, categories, answers and dates; models in files; what inspect shows."""
 
 from __future__ import annotations
 
@@ -99,15 +99,6 @@ def test_inspect_tells_what_is_missing_and_what_would_be_done(invoke: Any, flats
     assert "nothing is missing" in invoke("inspect", "truth.csv").stdout
     piped = invoke("inspect", "-", stdin=Path("holes.csv").read_bytes()).stdout
     assert piped.startswith("-: 120 rows")
-
-
-@pytest.mark.usefixtures("two_experts")
-def test_a_demo_shows_how_it_is_done(invoke: Any) -> None:
-    result = invoke("demo", "--out", "demo")
-    commands = [line for line in result.stdout.splitlines() if line.startswith("$ otimpute ")]
-    assert [line.split()[2] for line in commands] == ["mask", "impute", "score"]
-    assert {path.name for path in Path("demo").iterdir()} == {"flats.csv", "holes.csv", "filled.csv", "report.html"}
-    assert "categories: " in result.stdout
 
 
 def test_a_model_fills_other_rows(invoke: Any, flats: list[list[str]]) -> None:

@@ -1,128 +1,196 @@
-"""The examples of the guide run as printed, and every page can be found."""
+"""The examples of the README and of every page run as printed, with what the page says to install for them."""
 
 from __future__ import annotations
 
 import re
+import shlex
+from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any
 
-import numpy as np
 import pytest
 
-DOCS = Path(__file__).parents[2] / "docs"
-GUIDE = DOCS / "guide"
-Printed = list[str]
+from installation import Block, Outcome, run_blocks
+
+ROOT = Path(__file__).parents[2]
+PAGES = [ROOT / "README.md", *(ROOT / "docs").glob("*.md"), *(ROOT / "docs/guide").glob("*.md")]
+PYTHON = re.compile(r"```python\n(.*?)```", re.DOTALL)
+INSTALL = re.compile(r"[Tt]o run [^`:]*: `pip install ([^`]+)`")
+
+RunPage = Callable[..., Outcome]
+
+
+def examples(page: Path) -> Iterator[Block]:
+    """The blocks of a page, each with all that the page has said to install up to there."""
+    text = page.read_text(encoding="utf-8")
+    for block in PYTHON.finditer(text):
+        commands = INSTALL.findall(text[: block.start()])
+        assert commands, (
+            f'{page.name} must say what its examples need, such as: To run the examples: `pip install "otimpute[cli]"`.'
+        )
+        requirements = [re.sub(r"^\.", "otimpute", each) for command in commands for each in shlex.split(command)]
+        line = text.count("\n", 0, block.start(1))
+        yield Block("\n" * line + block[1], requirements, str(page))  # tracebacks show the line of the page
 
 
 @pytest.fixture
-def run_page(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Any:
-    """Runs the blocks of a page, each going on from those before; what they leave, and what they print."""
-
-    def run(name: str) -> tuple[dict[str, Any], Printed]:
-        monkeypatch.chdir(tmp_path)
-        scope: dict[str, Any] = {}
-        for block in re.findall(r"```python\n(.*?)```", (GUIDE / name).read_text(encoding="utf-8"), re.DOTALL):
-            exec(compile(block, name, "exec"), scope)
-        return scope, capsys.readouterr().out.splitlines()
-
-    return run
+def run_page(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> RunPage:
+    """Runs a page in an empty folder: what each block prints, and the values of expressions after the last one."""
+    monkeypatch.chdir(tmp_path)
+    return lambda page, **values: run_blocks(examples(ROOT / page), tmp_path, values)
 
 
-def test_the_front_page(run_page: Any) -> None:
-    assert "](images/report.png)](report.md)" in (DOCS / "index.md").read_text(encoding="utf-8")
-    scope, printed = run_page("../index.md")
-    assert printed[0].startswith("On ")
-    assert scope["X_new"].shape == scope["std"].shape == (1, 13)
+def test_readme(run_page: RunPage) -> None:
+    page = run_page("README.md", bars="std.shape", filled="np.isfinite(X_new).all() and np.isfinite(X_imputed).all()")
+    verdict, error, _, people, scores = page.printed
+    assert verdict.startswith("On ")
+    assert page.values == {"bars": [1, 13], "filled": True}
+    assert "Imputation report" in Path("report.html").read_text(encoding="utf-8")
+    assert 0 < float(error) < 1
+    assert "2019-03-01" in people and "NaN" not in people and "NaT" not in people
+    by_method = dict(line.split() for line in scores.splitlines())
+    assert list(by_method) == ["SinkhornImputer", "ICEImputer", "KNNImputer", "MissForestImputer"]
+    assert all(0.5 < float(score) < 1.2 for score in by_method.values())
 
 
-def test_which_method(run_page: Any) -> None:
-    scope, printed = run_page("which-method.md")
-    assert printed[0].startswith("On ")
-    X, guesses, drawn, missing = (scope[name][:, 1] for name in ("X", "X_imputed", "drawn", "missing"))
-    assert guesses[missing].std() < drawn[missing].std()
-    assert np.abs(guesses - X).mean() < np.abs(drawn - X).mean()
-    errors = {line.split()[0]: float(line.split()[2]) for line in printed[-4:]}
-    assert min(errors, key=errors.get) == "SinkhornImputer" and max(errors, key=errors.get) == "MeanImputer"
+def test_front_page(run_page: RunPage) -> None:
+    assert "](images/report.png)](report.md)" in (ROOT / "docs/index.md").read_text(encoding="utf-8")
+    page = run_page("docs/index.md", filled="X_new.shape", bars="std.shape")
+    assert page.printed[0].startswith("On ")
+    assert page.values == {"filled": [1, 13], "bars": [1, 13]}
 
 
-def test_how_sure(run_page: Any) -> None:
-    pytest.importorskip("jinja2", reason="needs the extra report")
-    scope, printed = run_page("how-sure.md")
-    assert "Nothing was better than the mean (or the most frequent value) in 2" in "".join(printed)
-    inside, missing = scope["inside"], scope["missing"]
-    assert 0.8 < inside[missing].mean() < 0.99
+def test_automatic_imputer(run_page: RunPage) -> None:
+    verdict, _, covered, spreads, experts, same = run_page("docs/auto.md").printed
+    assert verdict.startswith("On ")
+    assert 80 <= int(covered.partition("%")[0]) <= 97
+    true_spread, of_values, of_draws = map(float, spreads.split())
+    assert of_values < of_draws < 1.1 * true_spread
+    assert experts == "['mean', 'gaussian', 'KNNImputer', 'stack']\n"
+    assert same == "True True\n"
+
+
+def test_comparing_methods(run_page: RunPage) -> None:
+    (printed,) = run_page("docs/benchmark.md").printed
+    scores = dict(line.split() for line in printed.splitlines())
+    assert len(scores) == 2 and all(0 < float(score) < 1 for score in scores.values())
+
+
+def test_checkpoints(run_page: RunPage) -> None:
+    assert run_page("docs/checkpoints.md").printed == ["as if never stopped: True\n"]
+    assert not Path("fit.ckpt").exists()
+
+
+def test_gpu(run_page: RunPage) -> None:
+    assert run_page("docs/gpu.md").printed == ["cpu\n"]
+
+
+def test_mixed_tables(run_page: RunPage) -> None:
+    printed, *_ = run_page("docs/mixed-tables.md").printed
+    assert "null" not in printed
+    assert "'heating': 'category', 'built': 'date/time', 'balcony': 'boolean'" in printed
+
+
+def test_model_files(run_page: RunPage) -> None:
+    assert run_page("docs/model-files.md").printed == ["True\n", "True\n"]
+
+
+def test_models(run_page: RunPage) -> None:
+    (cycles, *lines), completer = (printed.splitlines() for printed in run_page("docs/models.md").printed)
+    assert cycles.startswith("cycles ")
+    assert [line.rsplit(maxsplit=1)[0] for line in lines + completer] == ["new rows", "completer"]
+    assert all(float(line.rsplit(maxsplit=1)[1]) < 0.3 for line in lines + completer)
+
+
+def test_report(run_page: RunPage) -> None:
+    verdict, for_machines = run_page("docs/report.md").printed
+    assert len(verdict.splitlines()) == 5
+    assert verdict.startswith("[good] Is everything filled in, and nothing else changed? All ")
+    assert for_machines.startswith("Little's test ")
+    assert "'caution'" in for_machines
+    assert Path("wine.html").stat().st_size > 10_000
+
+
+def test_which_method(run_page: RunPage) -> None:
+    page = run_page(
+        "docs/guide/which-method.md",
+        spread_of_guesses="X_imputed[missing[:, 1], 1].std()",
+        spread_of_draws="drawn[missing[:, 1], 1].std()",
+        error_of_guesses="np.abs(X_imputed - X)[:, 1].mean()",
+        error_of_draws="np.abs(drawn - X)[:, 1].mean()",
+    )
+    assert page.printed[0].startswith("On ")
+    assert page.values["spread_of_guesses"] < page.values["spread_of_draws"]
+    assert page.values["error_of_guesses"] < page.values["error_of_draws"]
+    errors = {line.split()[0]: float(line.split()[2]) for line in page.printed[-1].splitlines()}
+    assert min(errors, key=errors.__getitem__) == "SinkhornImputer" and max(errors, key=errors.__getitem__) == "MeanImputer"
+
+
+def test_how_sure(run_page: RunPage) -> None:
+    page = run_page(
+        "docs/guide/how-sure.md",
+        covered="inside[missing].mean()",
+        lights="[each.light for each in found.data.verdict]",
+        slope="pooled",
+        errors="[np.sqrt(variance), np.sqrt(within), error]",
+    )
+    assert "Nothing was better than the mean (or the most frequent value) in 2" in page.printed[1]
+    assert 0.8 < page.values["covered"] < 0.99
     assert Path("report.html").read_text(encoding="utf-8").startswith("<!doctype html>")
-    assert {each.light for each in scope["found"].data.verdict} >= {"good", "caution"}
-    assert abs(scope["pooled"] - 1) < 0.15
-    assert scope["error"] > np.sqrt(scope["within"]) > np.sqrt(scope["variance"])
+    assert set(page.values["lights"]) >= {"good", "caution"}
+    assert abs(page.values["slope"] - 1) < 0.15
+    assert page.values["errors"] == sorted(page.values["errors"])
 
 
-def test_new_rows(run_page: Any) -> None:
-    _, printed = run_page("new-rows.md")
-    assert printed[:2] == ["True", "True"]
-    assert float(printed[2]) > 0.7
-    assert "missingindicator_x2" in printed[-1]
+def test_new_rows(run_page: RunPage) -> None:
+    alone, loaded, score, names = run_page("docs/guide/new-rows.md").printed
+    assert alone == loaded == "True\n"
+    assert float(score) > 0.7
+    assert "missingindicator_x2" in names
 
 
-def test_mixed_columns(run_page: Any) -> None:
-    pytest.importorskip("pandas", reason="needs the extra bench")
-    scope, printed = run_page("mixed-columns.md")
-    assert "'energy': 'ordered', 'built': 'date/time', 'balcony': 'boolean'" in printed[0]
-    assert printed[1] == "True 0"
-    assert scope["right"].mean() > 0.8
+def test_mixed_columns(run_page: RunPage) -> None:
+    page = run_page("docs/guide/mixed-columns.md", wrong="wrong.mean()", expected="expected.mean()", sums="chances.sum(axis=1)")
+    kinds, same_types_and_full = page.printed[0].splitlines()
+    assert "'energy': 'ordered', 'built': 'date/time', 'balcony': 'boolean'" in kinds
+    assert same_types_and_full == "True 0"
+    assert page.values["wrong"] < 0.2 and page.values["expected"] < 0.2
+    assert all(abs(total - 1) < 1e-9 for total in page.values["sums"])
 
 
-def test_missing_why(run_page: Any) -> None:
-    scope, _ = run_page("missing-why.md")
-    income, silent, imputed = scope["income"], scope["silent"], scope["imputed"]
-    assert income[~silent].mean() < imputed.mean() < income.mean() < scope["shifted"].mean()
+def test_missing_why(run_page: RunPage) -> None:
+    page = run_page(
+        "docs/guide/missing-why.md",
+        means="[income[~silent].mean(), imputed.mean(), income.mean(), shifted.mean()]",
+    )
+    assert page.values["means"] == sorted(page.values["means"])
 
 
-def test_how_it_works(run_page: Any) -> None:
-    scope, _ = run_page("how-it-works.md")
-    assert np.abs(scope["x"] - scope["y"]).max() < 0.01
-    assert scope["imputer"].n_steps_ > 0
+def test_how_it_works(run_page: RunPage) -> None:
+    page = run_page("docs/guide/how-it-works.md", off="np.abs(x - y).max()", n_steps="imputer.n_steps_")
+    assert page.values["off"] < 0.01
+    assert page.values["n_steps"] > 0
 
 
-def test_speed_and_memory(run_page: Any) -> None:
-    _, printed = run_page("speed-and-memory.md")
-    assert printed[0].startswith("On ")
-    assert 0 < float(printed[1].split()[2]) < 0.5
+def test_speed_and_memory(run_page: RunPage) -> None:
+    (printed,) = run_page("docs/guide/speed-and-memory.md").printed
+    verdict, error = printed.splitlines()
+    assert verdict.startswith("On ")
+    assert 0 < float(error.split()[2]) < 0.5
 
 
-def test_reproduce_the_paper(run_page: Any) -> None:
-    _, printed = run_page("reproduce-the-paper.md")
-    assert [line.split(":")[0] for line in printed] == ["as published", "our defaults"]
-    assert all(0.4 < float(score) < 0.8 for line in printed for score in re.findall(r"0\.\d+", line))
+def test_reproduce_the_paper(run_page: RunPage) -> None:
+    (printed,) = run_page("docs/guide/reproduce-the-paper.md").printed
+    lines = printed.splitlines()
+    assert [line.split(":")[0] for line in lines] == ["as published", "our defaults"]
+    assert all(0.4 < float(score) < 0.8 for line in lines for score in re.findall(r"0\.\d+", line))
 
 
-def test_extend(run_page: Any) -> None:
-    pytest.importorskip("torch", reason="needs the extra torch")
-    scope, printed = run_page("extend.md")
-    assert scope["missing"].mean(axis=0)[0] == 0 < scope["missing"].mean(axis=0)[1] < scope["missing"].mean(axis=0)[2]
-    assert printed[-1] == "0"
+def test_extend(run_page: RunPage) -> None:
+    page = run_page("docs/guide/extend.md", missing="missing.mean(axis=0)")
+    assert page.values["missing"][0] == 0 < page.values["missing"][1] < page.values["missing"][2]
+    assert page.printed[-1] == "0\n"
 
 
-def test_every_page_of_the_guide_is_run() -> None:
-    tested = {name.removeprefix("test_").replace("_", "-") for name in globals() if name.startswith("test_")}
-    assert {page.stem for page in GUIDE.glob("*.md")} - {"index"} <= tested
-
-
-PAGES = sorted([*DOCS.glob("*.md"), *DOCS.glob("[a-z]*/*.md")])
-PAGES = [page for page in PAGES if page.parent.name not in ("auto_examples", "_build", "_api")]
-
-
-def test_every_page_is_in_a_table_of_contents() -> None:
-    listed = {DOCS / "index.md"}
-    for page in PAGES:
-        for block in re.findall(r"```\{toctree\}\n(.*?)```", page.read_text(encoding="utf-8"), re.DOTALL):
-            entries = [line for line in block.splitlines() if line and not line.startswith(":")]
-            names = [entry.rpartition("<")[2].rstrip(">") for entry in entries]
-            listed |= {found.resolve() for name in names for found in (page.parent).glob(f"{name}.md")}
-    assert [str(page.relative_to(DOCS)) for page in PAGES if page not in listed] == []
-
-
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(DOCS)))
-def test_every_link_to_a_file_leads_somewhere(page: Path) -> None:
-    links = re.findall(r"\]\(([^)#:]+)(?:#[^)]*)?\)", page.read_text(encoding="utf-8"))
-    assert [link for link in links if not (page.parent / link).exists()] == []
+def test_every_page_with_examples_is_run() -> None:
+    run = set(re.findall(r'run_page\(\s*"([^"]+)"', Path(__file__).read_text(encoding="utf-8")))
+    assert {page.relative_to(ROOT).as_posix() for page in PAGES if PYTHON.search(page.read_text(encoding="utf-8"))} == run
