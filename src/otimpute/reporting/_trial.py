@@ -103,7 +103,7 @@ def by_peers(original: BaseImputer, rows: Table, seed: int, *, rounded: bool = T
 
 def by_mean(original: BaseImputer, rows: Table, seed: int) -> Guess:
     """The mean, or the most frequent category, of what is left of the rows."""
-    return by_copy(make_imputer("mean", {}), original, rows, seed, rounded=rounded)
+    return by_copy(make_imputer("mean", {}), original, rows, seed)
 
 
 def by_training_mean(original: BaseImputer, rows: Table) -> Guess:
