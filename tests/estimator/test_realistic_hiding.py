@@ -42,7 +42,7 @@ def test_without_a_reason_values_are_hidden_evenly():
     assert stands_for[hidden].max() < 2
     for k in range(4):  # nothing else is hidden more often beside a hidden value
         others = np.delete(np.arange(4), k)
-        assert abs(hidden[np.ix_(hidden[:, k], others)].mean() - hidden[np.ix_(~hidden[:, k], others)].mean()) < 0.05
+        assert hidden[np.ix_(hidden[:, k], others)].mean() < hidden[np.ix_(~hidden[:, k], others)].mean() + 0.02
 
 
 def test_columns_that_are_missing_together_are_hidden_together():

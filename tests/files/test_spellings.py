@@ -58,7 +58,7 @@ def test_among_numbers_dates_and_truth_values_every_spelling_is_a_gap(spelling: 
     [
         # An empty field is the gap, and the word is as frequent as other values, or not.
         ([*["None"] * 30, *["a"] * 30, *["b"] * 40, *[""] * 9], ["1"], {"": 9}),
-        ([*["None"] * 2, *["a"] * 30, *["b"] * 40, *[""] * 9], ["1"], {"": 9, "None": 2}),
+        ([*["None"] * 2, *["a"] * 30, *["b"] * 40, *[""] * 9], ["1"], {"": 9}),
         ([*["NA"] * 30, *["a"] * 30, *["b"] * 40, *[""] * 9], ["1"], {"": 9}),
         ([*["NA"] * 30, *["a"] * 30, *["b"] * 40, ""], ["1"], {"NA": 30, "": 1}),
         # Nothing else marks gaps.
@@ -89,7 +89,7 @@ def test_among_texts_the_file_is_the_witness(values: list[str], others: list[str
 @pytest.mark.parametrize(
     ("values", "others", "doubtful"),
     [
-        ([*["None"] * 2, *["a"] * 30, *[""] * 9], ["1"], [("None", True)]),
+        ([*["None"] * 2, *["a"] * 30, *[""] * 9], ["1"], [("None", False)]),
         ([*["None"] * 30, *["a"] * 30], ["1"], [("None", False)]),
         ([*["NA"] * 30, *["a"] * 30], ["1"], []),
         ([*["NA"] * 30, *["a"] * 30], ["1", ""], [("NA", False)]),

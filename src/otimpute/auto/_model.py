@@ -19,7 +19,7 @@ from ._panel import Panel, disagreement
 from ._trial import Cells, Columns, Trial, Weighed, conditional_std
 from ._weights import combine
 
-_ENOUGH_RESIDUALS, _MOST_RESIDUALS = 2000, 500_000  # of a column, and of all of them together
+_ENOUGH_RESIDUALS, _MOST_RESIDUALS = 1000, 50_000  # of a column, and of all of them together
 _CHUNK = 65_536  # new rows handled at a time
 _FIRST_OF_CLASSES = 1 << 20  # random number of a row that categories are drawn with; those before are the mixture's
 
@@ -111,15 +111,18 @@ class AutoModel:
     ) -> AutoModel:
         """With draws that vary as much as true values do around what experts guess at them.
 
-        Rows are drawn for again and again, so that there are enough residuals of every column to know their tails.
+        Rows are drawn for several times, so that there are enough residuals of every column to know their tails.
         """
-        group = self.columns.group
-        fewest = max(int(missing.sum(axis=0)[missing.any(axis=0)].min()), 1)
+        incomplete = missing.any(axis=1)
+        if not incomplete.any():  # nothing could be hidden either
+            return self
+        fewest = int(missing.sum(axis=0)[missing.any(axis=0)].min())
         n_times = int(np.clip(_ENOUGH_RESIDUALS / fewest, 1, max(_MOST_RESIDUALS / missing.sum(), 1)))
-        drawn = [self._residuals(values, missing, keys_by_place(len(values), self.seed + k)) for k in range(n_times)]
+        values, missing = (np.tile(each[incomplete], (n_times, 1)) for each in (values, missing))
+        drawn, group = self._residuals(values, missing, keys_by_place(len(values), self.seed)), self.columns.group
         rule = DrawRule.fit(
-            weighed.guess, trial.truth, trial.stands_for, group[trial.column], np.concatenate(drawn),
-            np.tile(group[np.nonzero(missing)[1]], n_times), self.columns.n_groups,
+            weighed.guess, trial.truth, trial.stands_for, group[trial.column], drawn, group[np.nonzero(missing)[1]],
+            self.columns.n_groups,
         )  # fmt: skip
         return replace(self, draw_rule=rule)
 

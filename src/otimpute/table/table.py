@@ -53,9 +53,9 @@ class Table:
         """Numbers ``[n, d]`` of the columns to ``keep`` as a table of the kind that came, with its names and index."""
         if not self.is_frame:
             return numbers[:, keep]
-        kept = [(k, name) for k, name in enumerate(self.source.columns) if keep[k]]
-        columns = [series_like(self.source, name, numbers[:, k], nw.Float64()) for k, name in kept]
-        return self.source.select([name for _, name in kept]).with_columns(*columns).to_native()
+        columns = [series_like(self.source, name, numbers[:, k], nw.Float64()) for k, name in enumerate(self.source.columns)]
+        dropped = [name for k, name in enumerate(self.source.columns) if not keep[k]]
+        return self.source.with_columns(*columns).drop(dropped).to_native()
 
     def complete(
         self, filled: NDArray[np.float64], keep: NDArray[np.bool_], integers: str, indicators: NDArray[np.int64]
