@@ -97,8 +97,6 @@ class AutoImputer(BaseImputer):
         with one value or none, and categories too few to try.
     hidden_values_ : HiddenValues
         The values that were hidden, and what was imputed for them.
-    categories_ : dict
-        By column of categories or booleans, its categories.
 
     Notes
     -----
