@@ -274,6 +274,13 @@ def test_chances_of_categories_add_up_and_agree_with_what_is_imputed(of_labels):
             assert (likeliest == filled[name].to_numpy(object)).all()
 
 
+def test_columns_with_one_category_are_certain():
+    frame = labelled(n=80)[1].assign(always=pd.array([True, None] * 40, dtype="boolean"), only=["a", None] * 40)
+    chances = AutoImputer(["gaussian"], n_splits=1, random_state=0).fit(frame).category_probabilities(frame)
+    np.testing.assert_array_equal(chances["always"], np.tile([0, 1], (80, 1)))
+    np.testing.assert_array_equal(chances["only"], np.ones((80, 1)))
+
+
 def test_draws_have_classes_as_often_as_the_truth():
     differences = []
     for seed in range(3):

@@ -133,10 +133,12 @@ class Clock:
 
     def next_deadline(self) -> float:
         """When the next one should be done, in terms of `time.perf_counter`."""
+        if math.isinf(self.stop_at):
+            return math.inf
         now = time.perf_counter()
         part = min(self.n_at_once / max(self.n_to_come, 1), 1.0)
         self.n_to_come -= 1
-        return now + (self.stop_at - now) * part if math.isfinite(self.stop_at) else math.inf
+        return now + (self.stop_at - now) * part
 
 
 NO_LIMIT = Clock(math.inf, 0)

@@ -113,7 +113,7 @@ def _calibrated(
     group = columns.group[trial.column]
     described = describe_cells(disagreement(trial.guesses, weighed.weights[group]), trial.conditional_std)
     error_bars = ErrorBars.fit(weighed.guess - trial.truth, described, group, columns.n_groups, trial.stands_for)
-    std = error_bars.at(described, group)
+    std, fold = error_bars.at(described, group), fold_of(trial, columns)
     classes: list[ClassChances] = []
     hidden: list[HiddenLabels] = []
     for first in np.flatnonzero(columns.is_first(np.arange(len(columns.group)))).tolist():
@@ -123,7 +123,7 @@ def _calibrated(
             guess, truth = (each[mine].reshape(-1, width) for each in (weighed.guess, trial.truth))
             classes.append(found)
             own = mine[::width]
-            hidden.append(HiddenLabels(guess, std[own], truth, trial.stands_for[own], fold_of(trial, columns)[own]))
+            hidden.append(HiddenLabels(guess, std[own], truth, trial.stands_for[own], fold[own]))
     numbers = [code if isinstance(code, NumberCode) else NumberCode("number") for code in codes]
     low, high = (np.where(np.isfinite(each), each, np.nan) for each in np.array([(one.low, one.high) for one in numbers]).T)
     classes = calibrate(classes, hidden)

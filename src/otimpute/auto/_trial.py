@@ -203,7 +203,8 @@ def try_experts(
     of_first = guesses_of(able)
     column = np.concatenate([np.nonzero(each)[1] for each in hidden[: len(holes)]])
     at_hidden = np.concatenate([guess[each[hole]] for guess, each, hole in zip(of_first, hidden, holes, strict=False)])
-    truth = _concatenated(columns.scaler.apply(np.where(missing, 0, values)), hidden[: len(holes)])
+    standardised = columns.scaler.apply(np.where(missing, 0, values))
+    truth = np.concatenate([standardised[each] for each in hidden[: len(holes)]])
     first_weights = learn_weights(at_hidden - truth[:, None], columns.group[column], columns.width)
     starts = [
         columns.with_guess(values, hole, combine(guess, first_weights[columns.group[np.nonzero(hole)[1]]]))
@@ -218,7 +219,7 @@ def try_experts(
         n_first=len(able),
         first_weights=first_weights,
         guesses=np.concatenate([guess[each[hole]] for guess, each, hole in zip(everyone, hidden, holes, strict=True)]),
-        truth=_concatenated(columns.scaler.apply(np.where(missing, 0, values)), hidden),
+        truth=np.concatenate([standardised[each] for each in hidden]),
         column=np.concatenate([np.nonzero(each)[1] for each in hidden]),
         row=rows[np.concatenate([np.nonzero(each)[0] for each in hidden])],
         split=np.repeat(np.arange(n_done), [int(each.sum()) for each in hidden]),
@@ -246,10 +247,6 @@ def _hide(
     n_splits = n_splits or int(np.clip(np.ceil(_ENOUGH_HIDDEN / max(values_at_once, 1.0)), *_SPLITS))
     chosen = [hide_like_missing(how, share, rng) for _ in range(n_splits)]
     return [hidden[:, columns.group] for hidden, _ in chosen], [weight[:, columns.group] for _, weight in chosen]
-
-
-def _concatenated(table: Cells, chosen: Sequence[NDArray[np.bool_]]) -> Cells:
-    return np.concatenate([table[each] for each in chosen])
 
 
 def conditional_std(experts: Sequence[BaseImputer], missing: NDArray[np.bool_], columns: Columns) -> Cells:

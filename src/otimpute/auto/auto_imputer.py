@@ -203,7 +203,12 @@ class AutoImputer(BaseImputer):
         """
         values, missing = self._present(self._read_new_rows(X))
         names = self._column_names()
-        found = {names[place]: each for place, each in self._learned().chances(values, missing).items()}
+        model = self._learned()
+        found = {names[place]: each for place, each in model.chances(values, missing).items()}
+        for k, place in enumerate(self._groups.tolist()):  # booleans of which only one was ever observed
+            if names[place] in self.categories_ and names[place] not in found:
+                only = round(float(model.columns.scaler.restore(np.zeros(1), np.array([k]))[0]))
+                found[names[place]] = np.tile(np.eye(2)[only], (len(values), 1))
         certain = np.ones((len(values), 1))  # of the only category there is
         return {name: certain if len(labels) == 1 else found[name] for name, labels in self.categories_.items()}
 
