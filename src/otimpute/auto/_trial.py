@@ -28,6 +28,7 @@ _FEWEST_VALUES = 100  # of a column, among rows that stand for all, if there are
 _WITH_REFINING = 3.0  # times what a split takes without those who refine, roughly
 _FARTHEST = 10.0  # spreads from the mean, both without the outermost values, that an observed value may seem to lie
 _MOST_VALUES = 12  # different ones of a column with few of them
+_SOME = 1000  # values
 _BEYOND = 1.0  # standard deviations that a guess may lie outside of what was observed
 
 Cells = NDArray[np.float64]
@@ -35,6 +36,8 @@ Cells = NDArray[np.float64]
 
 def few_values(observed: NDArray[np.floating]) -> Cells:
     """The different values of a column that has but a few, and each more than once; otherwise none."""
+    if len(np.unique(observed[:_SOME])) > _MOST_VALUES:  # most columns show at once that they are none of these
+        return np.empty(0)
     values, counts = np.unique(observed, return_counts=True)
     few = 1 < len(values) <= _MOST_VALUES and counts.min() > 1
     return np.asarray(values if few else values[:0], dtype=np.float64)
