@@ -135,7 +135,7 @@ def measure_draws(task: tuple[str, str, int], data: str) -> dict[str, Any]:
         where = pl.Series(missing[column.name])
         truth, got = column.filter(where), filled[column.name].filter(where)
         if column.dtype.is_numeric():
-            spreads[column.name] = float(got.std() / truth.std())
+            spreads[column.name] = float(got.std() / truth.std()), float(column.filter(~where).std() / truth.std())
             continue
         for label in column.unique().to_list():
             true, drawn = float((truth == label).mean()), float((got == label).mean())
@@ -194,13 +194,19 @@ def show_bars(rows: list[dict[str, Any]]) -> None:
         print(how, ", ".join(f"{100 * e:.1f}" for e in np.mean([r["by_tenth"] for r in rows if r["task"][1] == how], axis=0)))
 
 
+def _geometric(ratios: list[float]) -> str:
+    return f"{np.exp(np.mean(np.log(np.maximum(ratios, 0.01)))):.2f}"
+
+
 def show_draws(rows: list[dict[str, Any]]) -> None:
     print(
-        "| table | sd of draws / truth | worst column | classes within 2 standard errors | worst class |\n|---|---|---|---|---|"
+        "| table | sd of draws / truth | of observed values / truth | worst column | classes within 2 standard errors | "
+        "worst class |\n|---|---|---|---|---|---|"
     )
     for name in dict.fromkeys(row["task"][0] for row in rows):
         mine = [row for row in rows if row["task"][0] == name and row["task"][1] == "distribution"]
-        spreads = {column: np.mean([row["spreads"][column] for row in mine]) for column in mine[0]["spreads"]}
+        spreads = {column: np.mean([row["spreads"][column][0] for row in mine]) for column in mine[0]["spreads"]}
+        observed = [pair[1] for row in mine for pair in row["spreads"].values()]
         labels = {
             label: np.mean([row["shares"][label] for row in mine if label in row["shares"]], axis=0)
             for label in mine[0]["shares"]
@@ -209,9 +215,9 @@ def show_draws(rows: list[dict[str, Any]]) -> None:
         far = max(spreads, key=lambda column: abs(np.log(spreads[column]))) if spreads else ""
         odd = max(labels, key=lambda label: abs(labels[label][1] - labels[label][0])) if labels else ""
         print(
-            f"| {name} | {np.exp(np.mean(np.log(list(spreads.values())))):.2f} | {far} {spreads[far]:.2f} | "
+            f"| {name} | {_geometric(list(spreads.values()))} | {_geometric(observed)} | {far} {spreads[far]:.2f} | "
             if spreads
-            else f"| {name} | – | – | ",
+            else f"| {name} | – | – | – | ",
             end="",
         )
         print(f"{np.mean(np.array(z) < 2):.0%} | {odd} {labels[odd][0]:.2f} → {labels[odd][1]:.2f} |" if labels else "– | – |")

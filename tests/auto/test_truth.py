@@ -296,6 +296,36 @@ def test_draws_have_classes_as_often_as_the_truth():
     assert np.mean(np.abs(differences) < 2) > 0.85
 
 
+def test_draws_have_classes_as_often_as_the_truth_where_other_rows_are_missing():
+    """The share of the missing values is not that of the observed ones, and few of these are like missing ones."""
+    differences = []
+    for seed in range(4):
+        rng = np.random.default_rng(seed)
+        x = rng.normal(size=300)
+        kind = np.where(rng.random(300) < expit(2 * x - 1), "a", "b")
+        missing = rng.random(300) < expit(2 * x - 1)
+        frame = pd.DataFrame({"x": x, "kind": pd.Series(kind).mask(missing)})
+        drawn = AutoImputer(["gaussian"], target="distribution", random_state=seed).fit_transform(frame)
+        differences.append((drawn["kind"][missing] == "a").mean() - (kind[missing] == "a").mean())
+        assert (kind[missing] == "a").mean() - (kind[~missing] == "a").mean() > 0.2
+    assert np.abs(np.mean(differences)) < 0.08
+
+
+def test_draws_of_amounts_vary_as_true_ones_do():
+    """High amounts vary more than low ones, and none is negative."""
+    ratios = []
+    for seed in range(4):
+        rng = np.random.default_rng(seed)
+        x = rng.normal(size=1500)
+        amount = np.maximum(10 * x + 10 + 10 * np.maximum(x + 1, 0) * rng.normal(size=1500), 0)
+        missing = rng.random(1500) < 0.4
+        frame = pd.DataFrame({"x": x, "amount": pd.Series(amount).mask(missing)})
+        drawn = AutoImputer(["gaussian"], target="distribution", random_state=seed).fit_transform(frame)["amount"]
+        ratios.append([drawn[missing & part].std() / amount[missing & part].std() for part in (x > -9, x < -0.5, x > 0.5)])
+        assert drawn.min() >= 0
+    np.testing.assert_allclose(np.mean(ratios, axis=0), 1, atol=0.15)
+
+
 @pytest.mark.parametrize("noise", [0.1, 1.0, 3.0])
 def test_draws_vary_as_true_values_do(noise):
     ratios = []

@@ -17,13 +17,13 @@ from scipy.special import ndtr
 
 from .._stored import Array, Real, stored
 from ..table import CategoryCode, ColumnCode, NumberCode
-from ._trial import Columns, few_values
+from ._trial import Columns, Trial, few_values
 
 Cells = NDArray[np.float64]
 
 _BORROWED = 50.0  # values' worth of the average column that a column's calibration leans on
 _TEMPERING = tuple(product((0.003, 0.01, 0.03, 0.1, 0.3, 1.0, 3.0), (0.5, 0.7, 1.0, 1.4, 2.0, 3.0, 4.0)))
-_BORROWED_FOR_SHARES = 200.0
+_BORROWED_FOR_SHARES = 1000.0  # values' worth: all observed values tell more about shares than the hidden ones
 _ROUNDS = 20  # until categories occur as often as they should
 _SMALLEST = 1e-9
 
@@ -35,10 +35,14 @@ def class_chances(
     columns: Columns,
     values: NDArray[np.floating],
     missing: NDArray[np.bool_],
+    trial: Trial,
     *,
     fractions: bool,
 ) -> ClassChances | None:
-    """Of the column at ``place`` of the table, whose coordinates begin at ``first``; None without any to choose from."""
+    """Of the column at ``place`` of the table, whose coordinates begin at ``first``; None without any to choose from.
+
+    How often each occurs is counted in rows of the trial, as often as missing values are like them.
+    """
     if isinstance(code, CategoryCode):
         corners = code.all_corners()
     elif code.kind == "boolean":
@@ -52,14 +56,16 @@ def class_chances(
         return None
     standardised = columns.scaler.apply_entries(corners.ravel(), np.tile(coordinates, len(corners))).reshape(corners.shape)
     ordered = not code.has_labels
-    known = columns.scaler.apply(values, coordinates)[~missing[:, first]]
+    observed = ~missing[trial.rows, first]
+    known = columns.scaler.apply(values, coordinates)[trial.rows[observed]]
+    odds = trial.odds[observed, columns.group[first]]
     n_classes = len(code.categories) if isinstance(code, CategoryCode) else len(corners)
     chances = ClassChances(
         place, first, ordered, standardised, np.ones(len(corners)), n_classes, offsets=np.zeros(len(corners)),
         is_label=code.has_labels,
         is_decided=code.has_labels and not (fractions and code.kind == "boolean"),
     )  # fmt: skip
-    counts = np.bincount(chances.nearest(known), minlength=len(corners)) + 0.5
+    counts = np.bincount(chances.nearest(known), odds * (odds.sum() / (odds**2).sum()), len(corners)) + 0.5
     return replace(chances, shares=counts / counts.sum())
 
 
@@ -72,7 +78,7 @@ class ClassChances:
     first: int  # of its coordinates
     ordered: bool
     corners: Cells  # [K, width], standardised
-    shares: Cells  # [K]: of the observed values
+    shares: Cells  # [K]: of the observed values, where values are missing
     n_classes: int  # that can be imputed; one more may stand for the rare ones
     mixed_in: float = 0.1  # of these, beside what the guess says
     power: float = 1.0
@@ -111,7 +117,7 @@ class ClassChances:
         mixed_in, power = tempering
         chances = replace(self, mixed_in=mixed_in, power=power, offsets=np.zeros(len(self.shares)), was_tried=len(truth) > 0)
         if len(truth):
-            # Shares among few hidden values are uncertain: lean on those of all observed ones.
+            # Shares among few hidden values are uncertain: lean on those of all observed ones that are like missing ones.
             n = counts.sum()
             trust = n / (n + _BORROWED_FOR_SHARES)
             wanted = trust * np.bincount(truth, counts, len(self.shares)) + ((1 - trust) * n + 1) * self.shares

@@ -80,20 +80,16 @@ def learn(
         weighed = weigh(trial, columns)
     model, hidden_labels = _calibrated(fitted, trial, weighed, columns, codes, places, values, missing, draws, fractions, seed)
     keys = keys_by_place(len(values), seed)
-    if draws:
-        some = np.arange(len(values)) if missing.any() else trial.rows
-        model = model.with_draws_scaled(trial, weighed, values[some], _missing_or_hidden(missing, trial)[some])
+    if draws and missing.any():
+        guess = model.weighted(missing[rows], fitted.guesses)
+        model = model.with_draws_scaled(trial, weighed, values[rows], missing[rows], guess)
+    elif draws:  # of a complete table, what was hidden first is taken for missing
+        first = trial.split == 0
+        hidden = np.zeros(missing.shape, dtype=bool)
+        hidden[trial.row[first], trial.column[first]] = True
+        model = model.with_draws_scaled(trial, weighed, values[trial.rows], hidden[trial.rows], weighed.guess[first])
     cells, bars = _fill(model, values, missing, rows, fitted.guesses, keys)
     return Learned(model, cells, bars, trial, weighed, hidden_labels, {**trial.left_out, **no_time, **fitted.left_out})
-
-
-def _missing_or_hidden(missing: NDArray[np.bool_], trial: Trial) -> NDArray[np.bool_]:
-    """What is missing; of a complete table, what was hidden first."""
-    if missing.any():
-        return missing
-    hidden = np.zeros(missing.shape, dtype=bool)
-    hidden[trial.row[trial.split == 0], trial.column[trial.split == 0]] = True
-    return hidden
 
 
 def _calibrated(
@@ -117,7 +113,7 @@ def _calibrated(
     classes: list[ClassChances] = []
     hidden: list[HiddenLabels] = []
     for first in np.flatnonzero(columns.is_first(np.arange(len(columns.group)))).tolist():
-        found = class_chances(int(places[first]), first, codes[first], columns, values, missing, fractions=fractions)
+        found = class_chances(int(places[first]), first, codes[first], columns, values, missing, trial, fractions=fractions)
         if found is not None:
             mine, width = np.flatnonzero(group == columns.group[first]), found.corners.shape[1]
             guess, truth = (each[mine].reshape(-1, width) for each in (weighed.guess, trial.truth))

@@ -71,7 +71,7 @@ class AutoModel:
         found = {each.place: np.empty((len(values), len(each.corners))) for each in self.classes}
         for chunk, rows, holes, guesses in self._guess(values, missing):
             points, std = self.columns.scaler.apply(np.where(holes, 0, rows)), np.zeros(holes.shape)
-            points[holes], std[holes] = self._weighted(holes, guesses), self._std(holes, guesses)
+            points[holes], std[holes] = self.weighted(holes, guesses), self._std(holes, guesses)
             for each in self.classes:
                 own = points[:, each.columns]
                 known = np.eye(len(each.corners))[each.nearest(own)]
@@ -84,7 +84,7 @@ class AutoModel:
         """Imputed entries and error bars from the experts' guesses, in the columns' units; of labels, chances to be wrong."""
         column = np.nonzero(missing)[1]
         scaler, group = self.columns.scaler, self.columns.group[column]
-        z, std = self._weighted(missing, guesses), self._std(missing, guesses)
+        z, std = self.weighted(missing, guesses), self._std(missing, guesses)
         cells, bars = scaler.restore(z, column), std * scaler.unit[column]
         if self.draws:
             drawn = self.draw_rule.apply(z, self._residuals(values, missing, keys), group)
@@ -107,9 +107,9 @@ class AutoModel:
         return cells, bars
 
     def with_draws_scaled(
-        self, trial: Trial, weighed: Weighed, values: NDArray[np.floating], missing: NDArray[np.bool_]
+        self, trial: Trial, weighed: Weighed, values: NDArray[np.floating], missing: NDArray[np.bool_], guess: Cells
     ) -> AutoModel:
-        """With draws that vary as much as true values do around what experts guess at them.
+        """With draws that vary as much as true values do around what experts guess at them, which is ``guess`` in these rows.
 
         Rows are drawn for several times, so that there are enough residuals of every column to know their tails.
         """
@@ -121,8 +121,8 @@ class AutoModel:
         values, missing = (np.tile(each[incomplete], (n_times, 1)) for each in (values, missing))
         drawn, group = self._residuals(values, missing, keys_by_place(len(values), self.seed)), self.columns.group
         rule = DrawRule.fit(
-            weighed.guess, trial.truth, trial.stands_for, group[trial.column], drawn, group[np.nonzero(missing)[1]],
-            self.columns.n_groups,
+            weighed.guess, trial.truth, trial.stands_for, group[trial.column],
+            np.tile(guess, n_times), drawn, group[np.nonzero(missing)[1]], self.columns.n_groups,
         )  # fmt: skip
         return replace(self, draw_rule=rule)
 
@@ -136,7 +136,8 @@ class AutoModel:
             with single_blas_thread():
                 yield chunk, rows, holes, self.panel.guess(rows, holes, self.columns)
 
-    def _weighted(self, missing: NDArray[np.bool_], guesses: Cells) -> Cells:
+    def weighted(self, missing: NDArray[np.bool_], guesses: Cells) -> Cells:
+        """The experts' guesses at missing entries, combined; in standard deviations."""
         return combine(guesses, self.panel.weights[self.columns.group[np.nonzero(missing)[1]]])
 
     def _std(self, missing: NDArray[np.bool_], guesses: Cells) -> Cells:

@@ -130,7 +130,8 @@ class Trial:
     stands_for: Cells  # [N]: missing values that are like it, 1 on average
     conditional_std: Cells  # [N]: of a Gaussian given the rest of the row; 0 where none was asked
     left_out: Mapping[str, str]  # experts that could not be tried, and why
-    rows: NDArray[np.int64]  # of the table, that were tried on
+    rows: NDArray[np.int64]  # [R] of the table, that were tried on
+    odds: Cells  # [R, n_groups]: of being missing, relative to the typical row
     seconds: Mapping[str, float]  # that an expert took for them
     fitted: Mapping[str, BaseImputer]  # experts as fitted in the first split
 
@@ -173,7 +174,8 @@ def try_experts(
     most = _MOST_ROWS if math.isinf(stop_at) else min(_MOST_ROWS, max(_FEWEST_ROWS, _MOST_CELLS // missing.shape[1]))
     rows = sample_rows(missing, most, rng)
     values, missing = values[rows], missing[rows]
-    hidden, stands_for = _hide(values, missing, columns, n_splits, rng)
+    how = Missingness.of(values, missing, columns.group, rng)
+    hidden, stands_for = _hide(how, columns, n_splits, rng)
     holes = [missing | each for each in hidden]
     first = [name for name, expert in experts.items() if not refines(expert)]
     second = [name for name, expert in experts.items() if refines(expert)]
@@ -235,17 +237,17 @@ def try_experts(
         ),
         left_out={name: max(answers[name, s].failure for s in range(n_done)) for name in experts if name not in names},
         rows=rows,
+        odds=how.odds,
         seconds={name: float(np.mean([answers[name, s].seconds for s in range(n_done)])) for name in names},
         fitted={name: answers[name, 0].expert for name in names},
     )
 
 
 def _hide(
-    values: NDArray[np.floating], missing: NDArray[np.bool_], columns: Columns, n_splits: int | None, rng: np.random.Generator
+    how: Missingness, columns: Columns, n_splits: int | None, rng: np.random.Generator
 ) -> tuple[list[NDArray[np.bool_]], list[Cells]]:
     """What is hidden in every split, and how many missing values each stands for."""
-    how = Missingness.of(values, missing, columns.group, rng)
-    share = np.where(how.missing.any(axis=0), _SHARE_HIDDEN, _SHARE_OF_COMPLETE if missing.any() else _SHARE_HIDDEN)
+    share = np.where(how.missing.any(axis=0), _SHARE_HIDDEN, _SHARE_OF_COMPLETE if how.missing.any() else _SHARE_HIDDEN)
     values_at_once = float(((~how.missing).sum(axis=0) * share).sum())
     n_splits = n_splits or int(np.clip(np.ceil(_ENOUGH_HIDDEN / max(values_at_once, 1.0)), *_SPLITS))
     chosen = [hide_like_missing(how, share, rng) for _ in range(n_splits)]

@@ -131,7 +131,7 @@ class AutoImputer(BaseImputer):
         "verdict_": Scalar(str),
         "hidden_values_": IfThere(Record((HiddenValues,))),
     }
-    _state_version: ClassVar[int] = 2
+    _state_version: ClassVar[int] = 3
 
     weights_: dict[Any, dict[str, float]]
     scores_: dict[Any, dict[str, dict[str, float]]]
