@@ -67,12 +67,19 @@ def test_equal_numbers_far_from_all_others_are_named(doubts: Any, value: str) ->
         ["-999", "-998", *NUMBERS],  # two outliers
         ["0", "1"] * 50,
         [str(k % 100) for k in range(1000)],  # 99 is the last of many
-        ["99"] * 30 + ["1", "2", "3"] * 30,  # a code among codes
+        ["10"] * 30 + ["1", "2", "3"] * 30,  # no code that people use
+        ["99"] * 30 + ["98"] * 30 + ["97"] * 30,
         ["inf"] * 30 + NUMBERS,
     ],
 )
 def test_other_numbers_are_not(doubts: Any, fields: list[str]) -> None:
     assert doubts(fields) == []
+
+
+@pytest.mark.parametrize("code", ["99", "999", "-9", "-99"])
+def test_usual_codes_stand_out_among_few_numbers_too(doubts: Any, code: str) -> None:
+    (found,) = doubts([code] * 30 + ["0", "1", "2", "3"] * 30)
+    assert (found.spelling, found.n_cells, found.low, found.high) == (code, 30, 0, 3)
 
 
 def test_numbers_of_rows_are_named(doubts: Any) -> None:

@@ -108,14 +108,16 @@ def _of_column(table: TableFile, column: Column) -> Iterator[Doubt]:
 
 def _sentinels(column: Column, numbers: NDArray[Any], is_text: bool) -> Iterator[Sentinel]:
     values, counts = np.unique(numbers, return_counts=True)
-    if len(values) <= _MANY_NUMBERS:
+    if len(values) < 3:
         return
+    has_few = len(values) <= _MANY_NUMBERS  # of these, all but the usual codes may be answers
     enough = max(_FEW_CELLS, min(_MANY_CELLS, len(numbers) / 100))
     for place, rest in ((0, slice(1, None)), (-1, slice(None, -1))):
         value, n_cells, low, high = values[place], counts[place], float(values[rest][0]), float(values[rest][-1])
-        is_usual = re.fullmatch(r"-?99+(?:\.0)?", str(value)) and n_cells > 3 * np.median(counts[rest])
+        is_code = re.fullmatch(r"-9|-?99+", f"{value:g}") is not None
+        is_usual = is_code and not has_few and n_cells > 3 * np.median(counts[rest])
         far = (high - low) * (0.1 if is_usual else 2)
-        if n_cells >= enough and min(abs(float(value) - low), abs(float(value) - high)) > far:
+        if n_cells >= enough and (is_code or not has_few) and min(abs(float(value) - low), abs(float(value) - high)) > far:
             others = tuple(spelling for spelling in column.missing_as if spelling)
             spelling = str(int(value)) if value == int(value) else str(value)
             yield Sentinel(column.name, spelling, int(n_cells), low, high, others, is_text)
