@@ -120,7 +120,7 @@ def read_experts(experts: Any, device: str = "auto") -> dict[str, BaseImputer]:
                 f"scikit-learn's, got {each!r}"
             )
     for each in found.values():
-        each._check_parameters()
+        each.check_parameters()
     order = list(EXPERTS)
     return dict(sorted(found.items(), key=lambda item: order.index(item[0]) if item[0] in order else len(order)))
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Unpack
 
 import numpy as np
 from sklearn.base import BaseEstimator, clone, is_regressor
@@ -23,23 +23,13 @@ class ScikitLearnImputer(StandardisedImputer):
         estimator: Any,
         *,
         random_state: Any = None,
-        missing_values: float = np.nan,
-        add_indicator: bool = False,
-        keep_empty_features: bool = True,
-        integers: str = "round",
-        constraints: Any = None,
-        max_categories: int | None = 50,
+        **table: Unpack[TableParameters],
     ):
+        super().__init__(**table)
         self.estimator = estimator
         self.random_state = random_state
-        self.missing_values = missing_values
-        self.add_indicator = add_indicator
-        self.keep_empty_features = keep_empty_features
-        self.integers = integers
-        self.constraints = constraints
-        self.max_categories = max_categories
 
-    def _check_parameters(self) -> None: ...
+    def check_parameters(self) -> None: ...
 
     def _fit_rows(self, rows: Rows, holes: Holes, seed: int) -> Rows:
         draw = int(generator(seed, "scikit-learn").integers(2**31))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Mapping
 from functools import cache
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Unpack
 
 import numpy as np
 from numpy.typing import NDArray
@@ -149,13 +149,9 @@ class AutoImputer(BaseImputer):
         device: str = "auto",
         random_state: Any = None,
         verbose: int = 0,
-        missing_values: float = np.nan,
-        add_indicator: bool = False,
-        keep_empty_features: bool = True,
-        integers: str = "round",
-        constraints: Any = None,
-        max_categories: int | None = 50,
+        **table: Unpack[TableParameters],
     ):
+        super().__init__(**table)
         self.experts = experts
         self.target = target
         self.n_splits = n_splits
@@ -164,12 +160,6 @@ class AutoImputer(BaseImputer):
         self.device = device
         self.random_state = random_state
         self.verbose = verbose
-        self.missing_values = missing_values
-        self.add_indicator = add_indicator
-        self.keep_empty_features = keep_empty_features
-        self.integers = integers
-        self.constraints = constraints
-        self.max_categories = max_categories
 
     def transform(self, X: Any, *, return_std: bool = False) -> Any:
         """Fill the holes of rows that may be new; nothing is refitted and every row is treated alone.
@@ -212,7 +202,7 @@ class AutoImputer(BaseImputer):
         certain = np.ones((len(values), 1))  # of the only category there is
         return {name: certain if len(labels) == 1 else found[name] for name, labels in self.categories_.items()}
 
-    def _check_parameters(self) -> None:
+    def check_parameters(self) -> None:
         check_device(self.device)
         read_experts(self.experts, self.device)
         check_choice("target", self.target, ["values", "distribution"])

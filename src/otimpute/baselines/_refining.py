@@ -2,45 +2,56 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from .._stored import IfThere, Kind, Record, Scalar
-from ..exceptions import StoredFileError
+from .._stored import stored
+from ..fitting import Cells
 from ..gaussian import GaussianModel, fit_gaussian
-from ._standardised import Holes, Rows, StandardisedImputer
+from ._standardised import Holes, Rows, StandardisedImputer, StandardisedModel, VaryingColumns
+
+
+@stored()
+@dataclass(frozen=True)
+class RefiningModel(StandardisedModel):
+    """A method that finds a first guess in the holes: a Gaussian model's, or one that is given with the rows."""
+
+    first_guess: GaussianModel | None  # None where a start is given
+
+    def _standardise(self, values: NDArray[np.floating], missing: Holes, start: Cells | None) -> tuple[Rows, Holes]:
+        if start is None and self.first_guess is None and len(self.columns.varying):
+            raise ValueError("the model was fitted with a start for the missing entries; pass one for these rows too")
+        return _first_rows(self.columns, self.first_guess, values, missing, start)
 
 
 class RefiningImputer(StandardisedImputer):
-    """Base of imputers whose `_fit_rows` and `_complete_rows` find a first guess in the holes, not the mean.
+    """Base of imputers whose `_fit_rows` finds a first guess in the holes, not the mean.
 
-    The guess comes from a Gaussian model fitted with the imputer. Where other imputers made a better one, `starts_in_holes`
-    says that it stands in the holes of the values already.
+    The guess comes from a Gaussian model fitted with the imputer, unless a start is given.
     """
 
-    starts_in_holes = False
+    refines: ClassVar[bool] = True
 
-    _stored: ClassVar[Mapping[str, Kind]] = {
-        "starts_in_holes": Scalar(bool),
-        "_start": IfThere(Record((GaussianModel,))),
-    }
+    def _begin(
+        self,
+        columns: VaryingColumns,
+        values: NDArray[np.floating],
+        missing: Holes,
+        start: Cells | None,
+        deadline: float,
+    ) -> tuple[Rows, Holes, dict[str, Any]]:
+        first_guess = None
+        if start is None and len(columns.varying):
+            first_guess = fit_gaussian(*columns.standardise(values, missing), deadline=deadline)
+        rows, holes = _first_rows(columns, first_guess, values, missing, start)
+        return rows, holes, {"first_guess": first_guess}
 
-    def _fit_cells(self, values: NDArray[np.floating], missing: NDArray[np.bool_]) -> NDArray[np.float64]:
-        self._start: GaussianModel | None = None
-        return super()._fit_cells(values, missing)
 
-    def _standardise(self, values: NDArray[np.floating], missing: NDArray[np.bool_]) -> tuple[Rows, Holes]:
-        rows, holes = super()._standardise(values, missing)
-        if self.starts_in_holes:
-            return self._scaler.apply(values, self._varying), holes
-        if self._start is None and len(self._varying):
-            self._start = fit_gaussian(rows, holes, deadline=self.deadline)
-        return (rows if self._start is None else self._start.fill(rows, holes)), holes
-
-    def _restore_state(self, state: dict[str, Any], sizes: dict[str, int]) -> None:
-        super()._restore_state(state, sizes)
-        if (self._start is None) != (self.starts_in_holes or not len(self._varying)):
-            raise StoredFileError("there must be a start exactly where none is given; save the imputer again")
+def _first_rows(
+    columns: VaryingColumns, first_guess: GaussianModel | None, values: NDArray[np.floating], missing: Holes, start: Cells | None
+) -> tuple[Rows, Holes]:
+    rows, holes = columns.standardise(values, missing, start)
+    return (rows if first_guess is None else first_guess.fill(rows, holes)), holes

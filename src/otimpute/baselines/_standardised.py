@@ -4,101 +4,182 @@ from __future__ import annotations
 
 import math
 from abc import abstractmethod
-from collections.abc import Mapping
-from typing import Any, ClassVar
+from dataclasses import dataclass, field
+from typing import Any, ClassVar, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from .._deadline import check_deadline
-from .._random import seed_from
-from .._stored import Array, Kind, Record
+from .._stored import stored
 from .._threads import single_blas_thread
 from ..estimator import BaseImputer
-from ..exceptions import DivergedError, StoredFileError
+from ..exceptions import DivergedError
+from ..fitting import CellFit, Cells, ColumnLayout, FitSummary
 from ..table import Standardiser
 
 Rows = NDArray[np.float64]
 Holes = NDArray[np.bool_]
 
-# Learned by the base class; everything else that ends in "_" belongs to one fit of a subclass.
-_KEPT = {"n_features_in_", "feature_names_in_", "indicator_columns_"}
 # New rows handled at a time, so that a long table needs little memory beyond itself.
 _CHUNK = 65_536
+
+
+class RowModel(Protocol):
+    """Completes standardised rows, each row alone."""
+
+    def fill(self, rows: Rows, holes: Holes) -> Rows:
+        """Rows with values in their holes, which hold 0 or, of a method that refines, a first guess."""
+        ...
+
+
+@stored(varying="varying")
+@dataclass(frozen=True)
+class VaryingColumns:
+    """The columns with more than one distinct value, standardised; the others get their one value."""
+
+    scaler: Standardiser  # of all columns
+    varying: NDArray[np.int64]
+
+    def __post_init__(self) -> None:
+        if not np.array_equal(self.varying, np.flatnonzero(self.scaler.spread > 0)):
+            raise ValueError("columns that vary must have a spread")
+
+    @classmethod
+    def of(cls, values: NDArray[np.floating], missing: Holes, scaled: NDArray[np.bool_]) -> VaryingColumns:
+        """Found from the observed values."""
+        scaler = Standardiser.fit(values, missing, robust=False, scaled=scaled)
+        return cls(scaler, np.flatnonzero(scaler.spread > 0))
+
+    def standardise(self, values: NDArray[np.floating], missing: Holes, start: Cells | None = None) -> tuple[Rows, Holes]:
+        """Their rows, with 0, the mean, or a first guess in the holes."""
+        if start is not None:
+            values = np.array(values, dtype=np.float64)
+            values[missing] = start
+        holes = missing[:, self.varying]
+        rows = self.scaler.apply(values, self.varying)
+        if start is None:
+            rows[holes] = 0
+        return rows, holes
+
+    def restore(self, completed: Rows, missing: Holes) -> Cells:
+        """The missing entries in original units, row by row."""
+        if not np.isfinite(completed).all():
+            raise DivergedError("the method diverged: an imputed value is not finite; remove columns that repeat others")
+        z = np.zeros(missing.shape)
+        z[:, self.varying] = completed
+        return self.scaler.restore(z[missing], np.nonzero(missing)[1])
+
+
+@stored()
+@dataclass(frozen=True)
+class StandardisedModel:
+    """A method on standardised columns. A subclass says of which type the method is."""
+
+    columns: VaryingColumns
+    method: Any  # a RowModel; None where no column varies
+
+    def __post_init__(self) -> None:
+        if (self.method is None) != (len(self.columns.varying) == 0):
+            raise ValueError("columns that vary must have a method that fills them")
+
+    def impute_cells(self, values: NDArray[np.floating], missing: Holes, start: Cells | None = None) -> Cells:
+        """The missing entries, row by row."""
+        parts, done = [np.empty(0)], 0
+        for begin in range(0, len(values), _CHUNK):
+            chunk = slice(begin, begin + _CHUNK)
+            n_cells = int(missing[chunk].sum())
+            rows, holes = self._standardise(values[chunk], missing[chunk], None if start is None else start[done:][:n_cells])
+            if self.method is not None:
+                with single_blas_thread():
+                    rows = self.method.fill(rows, holes)
+            parts.append(self.columns.restore(rows, missing[chunk]))
+            done += n_cells
+        return np.concatenate(parts)
+
+    def _standardise(
+        self,
+        values: NDArray[np.floating],
+        missing: Holes,
+        start: Cells | None,  # noqa: ARG002
+    ) -> tuple[Rows, Holes]:
+        return self.columns.standardise(values, missing)
+
+
+@dataclass(frozen=True)
+class Training:
+    """Standardised rows to learn from."""
+
+    rows: Rows  # [n, d], with 0 or a first guess in the holes
+    holes: Holes  # [n, d]
+    groups: NDArray[np.int64]  # [d]: columns of one group are missing together
+    layout: ColumnLayout  # of all columns
+    varying: NDArray[np.int64]  # [d]: which of them these are
+    seed: int
+    deadline: float = math.inf
+
+    def targets(self) -> list[NDArray[np.int64]]:
+        """The columns predicted together, those of one category, from the fewest holes to the most; none without inputs."""
+        targets = [np.flatnonzero(self.groups == group) for group in dict.fromkeys(self.groups.tolist())]
+        by_holes = np.argsort([self.holes[:, columns[0]].sum() for columns in targets], kind="stable")
+        return [targets[place] for place in by_holes] if len(targets) > 1 else []
+
+
+@dataclass(frozen=True)
+class RowFit:
+    """What a method made of standardised rows."""
+
+    completed: Rows
+    method: RowModel | None
+    summary: FitSummary = field(default_factory=FitSummary)
 
 
 class StandardisedImputer(BaseImputer):
     """Base of the classical imputers, with plain standardisation: outliers count, as they do in the methods' definitions.
 
-    A subclass learns in `_fit_rows` and completes other rows in `_complete_rows`; both get standardised rows with 0, the
-    mean, in their holes, and return them completed. Columns with one distinct value never get there.
+    A subclass learns in `_fit_rows`, which gets standardised rows with 0, the mean, in their holes. Columns with one distinct
+    value never get there.
     """
 
     random_state: Any
 
-    # Of `time.perf_counter()`. A fit that cannot be done by then raises OutOfTime, or ends early with what it has reached.
-    deadline = math.inf
-    _ends_early: ClassVar[bool] = False
-
-    _stored: ClassVar[Mapping[str, Kind]] = {"_scaler": Record((Standardiser,)), "_varying": Array("varying", np.int64)}
+    _model_class: ClassVar[type[StandardisedModel]]
+    _ends_early: ClassVar[bool] = False  # whether a fit past its deadline returns what it has
 
     @abstractmethod
-    def _fit_rows(self, rows: Rows, holes: Holes, seed: int) -> Rows: ...
+    def _fit_rows(self, training: Training) -> RowFit: ...
 
-    @abstractmethod
-    def _complete_rows(self, rows: Rows, holes: Holes) -> Rows: ...
-
-    def _fit_cells(self, values: NDArray[np.floating], missing: NDArray[np.bool_]) -> NDArray[np.float64]:
-        seed = seed_from(self.random_state)
+    def fit_cells(  # noqa: D102
+        self,
+        values: NDArray[np.floating],
+        missing: Holes,
+        layout: ColumnLayout,
+        *,
+        seed: int,
+        start: Cells | None = None,
+        deadline: float = math.inf,
+    ) -> CellFit:
         if not self._ends_early:
-            check_deadline(self.deadline)
-        for name in [each for each in vars(self) if each.endswith("_") and each not in _KEPT]:
-            delattr(self, name)  # a fit that learns nothing, all columns being constant, must not keep what another learned
-        self._scaler = Standardiser.fit(values, missing, robust=False, scaled=self._scaled)
-        self._varying = np.flatnonzero(self._scaler.spread > 0)
-        rows, holes = self._standardise(values, missing)
-        if len(self._varying) == 0:
-            return self._restore(rows, missing)
+            check_deadline(deadline)
+        columns = VaryingColumns.of(values, missing, layout.scaled)
         with single_blas_thread():
-            completed = self._fit_rows(rows, holes, seed)
-        return self._restore(completed, missing)
+            rows, holes, more = self._begin(columns, values, missing, start, deadline)
+            if len(columns.varying) == 0:
+                fit = RowFit(rows, None)
+            else:
+                fit = self._fit_rows(
+                    Training(rows, holes, layout.groups[columns.varying], layout, columns.varying, seed, deadline)
+                )
+        model = self._model_class(columns, fit.method, **more)
+        return CellFit(columns.restore(fit.completed, missing), model, fit.summary)
 
-    def _impute_cells(self, values: NDArray[np.floating], missing: NDArray[np.bool_]) -> NDArray[np.float64]:
-        parts = [np.empty(0)]
-        for begin in range(0, len(values), _CHUNK):
-            chunk = slice(begin, begin + _CHUNK)
-            rows, holes = self._standardise(values[chunk], missing[chunk])
-            if len(self._varying):
-                with single_blas_thread():
-                    rows = self._complete_rows(rows, holes)
-            parts.append(self._restore(rows, missing[chunk]))
-        return np.concatenate(parts)
-
-    def _restore_state(self, state: dict[str, Any], sizes: dict[str, int]) -> None:
-        super()._restore_state(state, sizes)
-        learned = type(self)._stored.keys() if len(self._varying) else set()
-        if not np.array_equal(self._varying, np.flatnonzero(self._scaler.spread > 0)) or not learned <= vars(self).keys():
-            raise StoredFileError("columns that vary must have a spread, and a method that fills them; save the imputer again")
-
-    def _standardise(self, values: NDArray[np.floating], missing: NDArray[np.bool_]) -> tuple[Rows, Holes]:
-        holes = missing[:, self._varying]
-        rows = self._scaler.apply(values, self._varying)
-        rows[holes] = 0
-        return rows, holes
-
-    def _restore(self, completed: Rows, missing: NDArray[np.bool_]) -> NDArray[np.float64]:
-        """The missing entries in original units, row by row; columns that do not vary get their one value."""
-        if not np.isfinite(completed).all():
-            raise DivergedError(
-                f"{type(self).__name__} diverged: an imputed value is not finite; remove columns that repeat others"
-            )
-        z = np.zeros(missing.shape)
-        z[:, self._varying] = completed
-        return self._scaler.restore(z[missing], np.nonzero(missing)[1])
-
-    def _targets(self, holes: Holes) -> list[NDArray[np.int64]]:
-        """The columns predicted together, those of one category, from the fewest holes to the most; none without inputs."""
-        groups = self._groups[self._varying]
-        targets = [np.flatnonzero(groups == group) for group in dict.fromkeys(groups.tolist())]
-        by_holes = np.argsort([holes[:, columns[0]].sum() for columns in targets], kind="stable")
-        return [targets[place] for place in by_holes] if len(targets) > 1 else []
+    def _begin(
+        self,
+        columns: VaryingColumns,
+        values: NDArray[np.floating],
+        missing: Holes,
+        start: Cells | None,  # noqa: ARG002
+        deadline: float,  # noqa: ARG002
+    ) -> tuple[Rows, Holes, dict[str, Any]]:
+        """Standardised rows to learn from, and what else the model needs to make such rows."""
+        return *columns.standardise(values, missing), {}

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any, ClassVar, cast
+from typing import TYPE_CHECKING, Any, ClassVar, Unpack, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -121,13 +121,9 @@ class GAINImputer(DeepImputer):
         random_state: Any = None,
         verbose: int = 0,
         callbacks: Any = None,
-        missing_values: float = np.nan,
-        add_indicator: bool = False,
-        keep_empty_features: bool = True,
-        integers: str = "round",
-        constraints: Any = None,
-        max_categories: int | None = 50,
+        **table: Unpack[TableParameters],
     ):
+        super().__init__(**table)
         self.alpha = alpha
         self.alphas = alphas
         self.width = width
@@ -141,15 +137,9 @@ class GAINImputer(DeepImputer):
         self.random_state = random_state
         self.verbose = verbose
         self.callbacks = callbacks
-        self.missing_values = missing_values
-        self.add_indicator = add_indicator
-        self.keep_empty_features = keep_empty_features
-        self.integers = integers
-        self.constraints = constraints
-        self.max_categories = max_categories
 
-    def _check_parameters(self) -> None:
-        super()._check_parameters()
+    def check_parameters(self) -> None:
+        super().check_parameters()
         if self.alpha != "cv":
             check_real("alpha", self.alpha, at_least=0, advice='pass "cv" to choose it by hidden values')
         if not isinstance(self.alphas, (tuple, list)) or len(self.alphas) == 0:

@@ -3,16 +3,38 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, ClassVar
+from dataclasses import dataclass
+from typing import Any, ClassVar, Unpack
 
 import numpy as np
 from numpy.typing import NDArray
 
 from .._checks import check_count, check_real
-from .._stored import Array, IfThere, Kind, Scalar, Whole
+from .._stored import Kind, Record, stored
 from .._threads import single_blas_thread
+from ..estimator import TableParameters
+from ..fitting import FitSummary
 from ..gaussian import GaussianModel, fit_gaussian
-from ._standardised import Holes, Rows, StandardisedImputer
+from ._standardised import RowFit, StandardisedImputer, StandardisedModel, Training
+
+
+@stored()
+@dataclass(frozen=True)
+class GaussianEMModel(StandardisedModel):
+    """One Gaussian for all rows."""
+
+    method: GaussianModel | None
+
+    def conditional_std(self, missing: NDArray[np.bool_]) -> NDArray[np.float64]:
+        """How far missing entries may lie from their expectation given the rest of their row, in the columns' units.
+
+        These are what the Gaussian says, row by row; columns with one distinct value get 0.
+        """
+        spread = np.zeros(missing.shape)
+        if self.method is not None:
+            with single_blas_thread():
+                spread[:, self.columns.varying] = self.method.conditional_std(missing[:, self.columns.varying])
+        return (spread * self.columns.scaler.unit)[missing]
 
 
 class GaussianEMImputer(StandardisedImputer):
@@ -51,13 +73,9 @@ class GaussianEMImputer(StandardisedImputer):
     """
 
     _ends_early: ClassVar[bool] = True
-
-    _stored: ClassVar[Mapping[str, Kind]] = {
-        "mean_": IfThere(Array("varying", np.float64)),
-        "covariance_": IfThere(Array("varying varying", np.float64)),
-        "n_iter_": IfThere(Whole()),
-        "converged_": IfThere(Scalar(bool)),
-    }
+    _model_class: ClassVar[type[StandardisedModel]] = GaussianEMModel
+    _stored: ClassVar[Mapping[str, Kind]] = {"_model": Record((GaussianEMModel,))}
+    _model: GaussianEMModel
 
     def __init__(
         self,
@@ -66,51 +84,33 @@ class GaussianEMImputer(StandardisedImputer):
         max_iter: int = 200,
         tol: float = 1e-3,
         random_state: Any = None,
-        missing_values: float = np.nan,
-        add_indicator: bool = False,
-        keep_empty_features: bool = True,
-        integers: str = "round",
-        constraints: Any = None,
-        max_categories: int | None = 50,
+        **table: Unpack[TableParameters],
     ):
+        super().__init__(**table)
         self.prior_rows = prior_rows
         self.max_iter = max_iter
         self.tol = tol
         self.random_state = random_state
-        self.missing_values = missing_values
-        self.add_indicator = add_indicator
-        self.keep_empty_features = keep_empty_features
-        self.integers = integers
-        self.constraints = constraints
-        self.max_categories = max_categories
 
-    def _check_parameters(self) -> None:
+    def check_parameters(self) -> None:
         check_real("prior_rows", self.prior_rows, above=0)
         check_count("max_iter", self.max_iter)
         check_real("tol", self.tol, at_least=0)
 
-    def _fit_rows(self, rows: Rows, holes: Holes, seed: int) -> Rows:  # noqa: ARG002
+    def _fit_rows(self, training: Training) -> RowFit:
         model = fit_gaussian(
-            rows, holes, prior_rows=self.prior_rows, tolerance=self.tol, max_iterations=self.max_iter, deadline=self.deadline
+            training.rows,
+            training.holes,
+            prior_rows=self.prior_rows,
+            tolerance=self.tol,
+            max_iterations=self.max_iter,
+            deadline=training.deadline,
         )
-        self.mean_, self.covariance_ = model.mean, model.covariance
-        self.n_iter_, self.converged_ = model.n_iterations, model.converged
-        return model.fill(rows, holes)
+        summary = FitSummary(n_steps=model.n_iterations, converged=model.converged)
+        return RowFit(model.fill(training.rows, training.holes), model, summary)
 
-    def _complete_rows(self, rows: Rows, holes: Holes) -> Rows:
-        return self._model.fill(rows, holes)
-
-    @property
-    def _model(self) -> GaussianModel:
-        return GaussianModel(self.mean_, self.covariance_, self.n_iter_, self.converged_)
-
-    def conditional_std(self, missing: NDArray[np.bool_]) -> NDArray[np.float64]:
-        """How far missing entries may lie from their expectation given the rest of their row, in the columns' units.
-
-        These are what the Gaussian says, row by row; columns with one distinct value get 0.
-        """
-        spread = np.zeros(missing.shape)
-        if len(self._varying):
-            with single_blas_thread():
-                spread[:, self._varying] = self._model.conditional_std(missing[:, self._varying])
-        return (spread * self._scaler.unit)[missing]
+    def _publish(self) -> None:
+        method = self._model.method
+        if method is not None:
+            self.mean_, self.covariance_ = method.mean, method.covariance
+            self.n_iter_, self.converged_ = method.n_iterations, method.converged

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Unpack
 
 import numpy as np
 from numpy.typing import NDArray
@@ -69,26 +69,16 @@ class GaussianMixtureImputer(StandardisedImputer):
         max_iter: int = 15,
         tol: float = 2e-3,
         random_state: Any = None,
-        missing_values: float = np.nan,
-        add_indicator: bool = False,
-        keep_empty_features: bool = True,
-        integers: str = "round",
-        constraints: Any = None,
-        max_categories: int | None = 50,
+        **table: Unpack[TableParameters],
     ):
+        super().__init__(**table)
         self.n_components = n_components
         self.prior_rows = prior_rows
         self.max_iter = max_iter
         self.tol = tol
         self.random_state = random_state
-        self.missing_values = missing_values
-        self.add_indicator = add_indicator
-        self.keep_empty_features = keep_empty_features
-        self.integers = integers
-        self.constraints = constraints
-        self.max_categories = max_categories
 
-    def _check_parameters(self) -> None:
+    def check_parameters(self) -> None:
         sizes = self._sizes()
         if len(sizes) == 0:
             raise ValueError("n_components must be a size, or several such as (8, 16, 32), got none")

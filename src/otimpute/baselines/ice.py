@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Unpack
 
 import numpy as np
 from numpy.typing import NDArray
@@ -90,24 +90,14 @@ class ICEImputer(StandardisedImputer):
         max_iter: int = 10,
         tol: float = 1e-3,
         random_state: Any = None,
-        missing_values: float = np.nan,
-        add_indicator: bool = False,
-        keep_empty_features: bool = True,
-        integers: str = "round",
-        constraints: Any = None,
-        max_categories: int | None = 50,
+        **table: Unpack[TableParameters],
     ):
+        super().__init__(**table)
         self.max_iter = max_iter
         self.tol = tol
         self.random_state = random_state
-        self.missing_values = missing_values
-        self.add_indicator = add_indicator
-        self.keep_empty_features = keep_empty_features
-        self.integers = integers
-        self.constraints = constraints
-        self.max_categories = max_categories
 
-    def _check_parameters(self) -> None:
+    def check_parameters(self) -> None:
         check_count("max_iter", self.max_iter)
         check_real("tol", self.tol, at_least=0)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Unpack
 
 import numpy as np
 from numpy.typing import NDArray
@@ -88,27 +88,17 @@ class KernelRidgeImputer(RefiningImputer):
         n_rounds: int = 2,
         max_rows: int = 1500,
         random_state: Any = None,
-        missing_values: float = np.nan,
-        add_indicator: bool = False,
-        keep_empty_features: bool = True,
-        integers: str = "round",
-        constraints: Any = None,
-        max_categories: int | None = 50,
+        **table: Unpack[TableParameters],
     ):
+        super().__init__(**table)
         self.length = length
         self.ridge = ridge
         self.linear = linear
         self.n_rounds = n_rounds
         self.max_rows = max_rows
         self.random_state = random_state
-        self.missing_values = missing_values
-        self.add_indicator = add_indicator
-        self.keep_empty_features = keep_empty_features
-        self.integers = integers
-        self.constraints = constraints
-        self.max_categories = max_categories
 
-    def _check_parameters(self) -> None:
+    def check_parameters(self) -> None:
         check_real("length", self.length, above=0)
         check_real("ridge", self.ridge, above=0)
         check_real("linear", self.linear, at_least=0)

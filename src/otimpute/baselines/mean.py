@@ -2,14 +2,29 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
-from typing import Any, ClassVar
+from dataclasses import dataclass
+from typing import Any, ClassVar, Unpack
 
 import numpy as np
 from numpy.typing import NDArray
 
-from .._stored import Array, Kind
-from ..estimator import BaseImputer
+from .._stored import Kind, Record, stored
+from ..estimator import BaseImputer, TableParameters
+from ..fitting import CellFit, Cells, ColumnLayout
+
+
+@stored(means="columns")
+@dataclass(frozen=True)
+class MeanModel:
+    """Column means."""
+
+    means: NDArray[np.float64]  # [D]
+
+    def impute_cells(self, values: NDArray[np.floating], missing: NDArray[np.bool_], start: Cells | None = None) -> Cells:  # noqa: ARG002
+        """The missing entries, row by row."""
+        return self.means[np.nonzero(missing)[1]]
 
 
 class MeanImputer(BaseImputer):
@@ -34,35 +49,35 @@ class MeanImputer(BaseImputer):
     [[1.0, 2.0], [3.0, 2.0]]
     """
 
-    _stored: ClassVar[Mapping[str, Kind]] = {"means_": Array("columns", np.float64)}
+    _stored: ClassVar[Mapping[str, Kind]] = {"_model": Record((MeanModel,))}
+    _model: MeanModel
 
     def __init__(
         self,
         *,
         random_state: Any = None,
-        missing_values: float = np.nan,
-        add_indicator: bool = False,
-        keep_empty_features: bool = True,
-        integers: str = "round",
-        constraints: Any = None,
-        max_categories: int | None = 50,
+        **table: Unpack[TableParameters],
     ):
+        super().__init__(**table)
         self.random_state = random_state
-        self.missing_values = missing_values
-        self.add_indicator = add_indicator
-        self.keep_empty_features = keep_empty_features
-        self.integers = integers
-        self.constraints = constraints
-        self.max_categories = max_categories
 
-    def _check_parameters(self) -> None: ...
+    def check_parameters(self) -> None: ...
 
-    def _fit_cells(self, values: NDArray[np.floating], missing: NDArray[np.bool_]) -> NDArray[np.float64]:
-        self.means_ = np.array([_mean(values[~missing[:, k], k]) for k in range(values.shape[1])])
-        return self._impute_cells(values, missing)
+    def fit_cells(
+        self,
+        values: NDArray[np.floating],
+        missing: NDArray[np.bool_],
+        layout: ColumnLayout,  # noqa: ARG002
+        *,
+        seed: int,  # noqa: ARG002
+        start: Cells | None = None,  # noqa: ARG002
+        deadline: float = math.inf,  # noqa: ARG002
+    ) -> CellFit:
+        model = MeanModel(np.array([_mean(values[~missing[:, k], k]) for k in range(values.shape[1])]))
+        return CellFit(model.impute_cells(values, missing), model)
 
-    def _impute_cells(self, values: NDArray[np.floating], missing: NDArray[np.bool_]) -> NDArray[np.float64]:  # noqa: ARG002
-        return self.means_[np.nonzero(missing)[1]]
+    def _publish(self) -> None:
+        self.means_ = self._model.means
 
 
 def _mean(column: NDArray[np.floating]) -> float:

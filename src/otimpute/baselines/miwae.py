@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any, Unpack, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -120,13 +120,9 @@ class MIWAEImputer(DeepImputer):
         random_state: Any = None,
         verbose: int = 0,
         callbacks: Any = None,
-        missing_values: float = np.nan,
-        add_indicator: bool = False,
-        keep_empty_features: bool = True,
-        integers: str = "round",
-        constraints: Any = None,
-        max_categories: int | None = 50,
+        **table: Unpack[TableParameters],
     ):
+        super().__init__(**table)
         self.n_latent = n_latent
         self.width = width
         self.likelihood = likelihood
@@ -143,15 +139,9 @@ class MIWAEImputer(DeepImputer):
         self.random_state = random_state
         self.verbose = verbose
         self.callbacks = callbacks
-        self.missing_values = missing_values
-        self.add_indicator = add_indicator
-        self.keep_empty_features = keep_empty_features
-        self.integers = integers
-        self.constraints = constraints
-        self.max_categories = max_categories
 
-    def _check_parameters(self) -> None:
-        super()._check_parameters()
+    def check_parameters(self) -> None:
+        super().check_parameters()
         check_choice("likelihood", self.likelihood, ["student", "gaussian"])
         check_choice("target", self.target, ["values", "distribution"])
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Unpack
 
 import numpy as np
 from numpy.typing import NDArray
@@ -113,27 +113,17 @@ class SoftImputer(StandardisedImputer):
         max_iter: int = 200,
         tol: float = 1e-4,
         random_state: Any = None,
-        missing_values: float = np.nan,
-        add_indicator: bool = False,
-        keep_empty_features: bool = True,
-        integers: str = "round",
-        constraints: Any = None,
-        max_categories: int | None = 50,
+        **table: Unpack[TableParameters],
     ):
+        super().__init__(**table)
         self.penalty = penalty
         self.n_penalties = n_penalties
         self.hidden_fraction = hidden_fraction
         self.max_iter = max_iter
         self.tol = tol
         self.random_state = random_state
-        self.missing_values = missing_values
-        self.add_indicator = add_indicator
-        self.keep_empty_features = keep_empty_features
-        self.integers = integers
-        self.constraints = constraints
-        self.max_categories = max_categories
 
-    def _check_parameters(self) -> None:
+    def check_parameters(self) -> None:
         if self.penalty != "cv":
             check_real("penalty", self.penalty, above=0, advice='pass "cv" to choose it by hidden values')
         check_count("n_penalties", self.n_penalties, at_least=2, advice="the first of the grid imputes column means")

@@ -110,7 +110,7 @@ def run_suite(
             report.unavailable[name] = str(error)
     for name in sorted({task.imputer for task in tasks if task.key not in kept}):
         try:
-            make_imputer(name, {})._check_parameters()
+            make_imputer(name, {}).check_parameters()
         except ModuleNotFoundError as error:  # an optional package, and how to get it
             report.unavailable[name] = str(error)
     store.plan(suite.name, everything, contents)

@@ -190,7 +190,7 @@ def _method_on_gpu(method: Method) -> Method:
 
 def _checked(method: Method) -> Method:
     with suppress(ModuleNotFoundError):  # what is not installed must not keep the other methods from running
-        make_imputer(method.imputer, method.parameters)._check_parameters()  # wrong values must not wait for the first task
+        make_imputer(method.imputer, method.parameters).check_parameters()  # wrong values must not wait for the first task
     return method
 
 

@@ -1,39 +1,28 @@
 """What all imputers share."""
 
 from .base import BaseImputer
-from .course import CURVES, history_of, how_it_ended, step_name
 from .error_bars import bars_of, has_error_bars
 from .hidden_cells import HiddenValues, hide_cells, mean_over_missing, score_cells
-from .model_file import Fitted, Unfitted, read_model
-from .notebook_bar import NotebookBar, in_notebook
-from .progress import Callback, FitProgress, check_callbacks, progress_bar, warn_of_stop
+from .model_file import Unfitted, read_model
 from .realistic_hiding import Missingness, hide_like_missing
+from .table_parameters import TableParameters
 from .training_rows import TrainingRows, column_means
+from .training_table import TrainingTable
 
 __all__ = [
-    "CURVES",
     "BaseImputer",
-    "Callback",
-    "FitProgress",
-    "Fitted",
     "HiddenValues",
     "Missingness",
-    "NotebookBar",
+    "TableParameters",
     "TrainingRows",
+    "TrainingTable",
     "Unfitted",
     "bars_of",
-    "check_callbacks",
     "column_means",
     "has_error_bars",
     "hide_cells",
     "hide_like_missing",
-    "history_of",
-    "how_it_ended",
-    "in_notebook",
     "mean_over_missing",
-    "progress_bar",
     "read_model",
     "score_cells",
-    "step_name",
-    "warn_of_stop",
 ]

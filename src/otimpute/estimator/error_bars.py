@@ -21,8 +21,8 @@ def bars_of(imputer: BaseImputer, bars: Any) -> NDArray[np.float64]:
     """Error bars as they come from an imputer, as an array with all columns of the table; NaN in those that were dropped."""
     frame = as_frame(bars)
     array = np.asarray(bars if frame is None else frame.to_numpy(), dtype=np.float64)
-    if array.shape[1] == len(imputer._kept):
+    if array.shape[1] == len(imputer.training_table_.kept):
         return array
-    whole = np.full((len(array), len(imputer._kept)), np.nan)
-    whole[:, imputer._kept] = array[:, : np.count_nonzero(imputer._kept)]
+    whole = np.full((len(array), len(imputer.training_table_.kept)), np.nan)
+    whole[:, imputer.training_table_.kept] = array[:, : np.count_nonzero(imputer.training_table_.kept)]
     return whole

@@ -27,7 +27,7 @@ class Storable:
     """What lets an imputer be saved: a class declares the kinds of the attributes that a fit leaves."""
 
     _stored: ClassVar[Mapping[str, Kind]] = {}  # of this class; those of its bases are added
-    _state_version: ClassVar[int] = 1  # to be raised when what is stored changes
+    _state_version: ClassVar[int] = 2  # to be raised when what is stored changes
     _given_at_load: ClassVar[str] = ""  # the parameter that may be code, if there is one
     _parameter_kinds: ClassVar[Mapping[str, Kind]] = {}  # of parameters that are more than plain values
 
@@ -58,19 +58,6 @@ class Storable:
     def _restore_state(self, state: dict[str, Any], sizes: dict[str, int]) -> None:  # noqa: ARG002
         """Take over what was stored; a class raises StoredFileError where its parts do not go together."""
         vars(self).update(state)
-
-
-class Fitted(Kind):
-    """A fitted imputer inside another one, of one of some classes; it has sizes of its own."""
-
-    def __init__(self, classes: Sequence[type[Storable]]):
-        self.classes = {cls.__name__: cls for cls in classes}
-
-    def pack(self, value: Any, place: Place) -> Any:  # noqa: D102
-        return _pack(value, place.inside())
-
-    def unpack(self, tree: Any, place: Place) -> Any:  # noqa: D102
-        return _unpack(tree, place.inside(), self.classes, {})
 
 
 class Unfitted(Kind):

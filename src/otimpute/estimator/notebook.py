@@ -10,7 +10,7 @@ from xml.etree.ElementTree import Element
 
 from .._markup import element, short, to_html
 from .._words import count, duration, number, share
-from .course import CURVES, hidden_error, history_of, how_it_ended
+from ..fitting import CURVES
 
 _MOST_COLUMNS = 5
 _MOST_EXPERTS = 6
@@ -96,7 +96,7 @@ def _fitted(imputer: Any) -> str:
 
 
 def _size(imputer: Any) -> str:
-    n_rows, n_holes = imputer._n_rows, _n_holes(imputer).values()
+    n_rows, n_holes = imputer.training_table_.n_rows, _n_holes(imputer).values()
     size, total = f"{count(n_rows, 'row')} × {count(len(n_holes), 'column')}", sum(n_holes)
     if not total:
         return f"{size}, nothing missing"
@@ -112,8 +112,8 @@ def _holes(imputer: Any) -> Iterator[Element]:
     for n, name in worst[:_MOST_COLUMNS]:
         label = name if isinstance(name, str) else f"column {name}"
         cells.append(element("span", _trimmed(label, _LONGEST_NAME), " ", title=_trimmed(label, 10 * _LONGEST_NAME)))
-        cells.append(_bar([(n / imputer._n_rows, "")]))
-        cells.append(element("span", share(n, imputer._n_rows), class_="otimpute-share"))
+        cells.append(_bar([(n / imputer.training_table_.n_rows, "")]))
+        cells.append(element("span", share(n, imputer.training_table_.n_rows), class_="otimpute-share"))
     yield element("div", *cells, class_="otimpute-bars")
     if len(worst) > _MOST_COLUMNS:
         yield element("div", f"and {len(worst) - _MOST_COLUMNS} more with fewer", class_="otimpute-soft")
@@ -121,13 +121,14 @@ def _holes(imputer: Any) -> Iterator[Element]:
 
 def _n_holes(imputer: Any) -> dict[Any, int]:
     """By column of the table, which are numbered if they have no names."""
-    return dict(zip(imputer._encoding.names or range(imputer.n_features_in_), imputer._n_holes.tolist(), strict=True))
+    return dict(zip(imputer.training_table_.layout.names, imputer.training_table_.n_missing.tolist(), strict=True))
 
 
 def _course(imputer: Any) -> Iterator[Element]:
-    ended, error = how_it_ended(imputer), hidden_error(imputer)
+    summary = imputer.fit_summary_
+    ended, error = summary.ended, summary.hidden_error
     if ended:
-        yield element("div", ended, class_=None if imputer.converged_ else "otimpute-doubt")
+        yield element("div", ended, class_=None if summary.converged else "otimpute-doubt")
     if error is not None:
         unit = "standard deviations" if getattr(imputer, "scale", True) else "units of the table"
         yield element("div", f"Values hidden from the fit were missed by {number(error)} {unit} on average.")
@@ -142,7 +143,7 @@ def _course(imputer: Any) -> Iterator[Element]:
 
 def _curve(imputer: Any) -> Iterator[Element]:
     """What the fit brought down: errors on hidden values if there are some, else the movement by which it saw its end."""
-    history = history_of(imputer)
+    history = imputer.fit_summary_.history
     name = next((name for name in ("validation_rmse", "movement", "training_loss") if history.get(name)), "loss")
     values = [float(value) for value in history.get(name, []) if math.isfinite(value)]
     if len(values) < _FEWEST_POINTS:

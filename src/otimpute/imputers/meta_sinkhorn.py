@@ -6,7 +6,7 @@ import copy
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Unpack
 
 import numpy as np
 from numpy.typing import NDArray
@@ -204,13 +204,9 @@ class MetaSinkhornImputer(TransportImputer):
         verbose: int = 0,
         callbacks: Any = None,
         checkpoint: Any = None,
-        missing_values: float = np.nan,
-        add_indicator: bool = False,
-        keep_empty_features: bool = True,
-        integers: str = "round",
-        constraints: Any = None,
-        max_categories: int | None = 50,
+        **table: Unpack[TableParameters],
     ):
+        super().__init__(**table)
         self.completer = completer
         self.max_steps = max_steps
         self.n_pairs = n_pairs
@@ -234,14 +230,8 @@ class MetaSinkhornImputer(TransportImputer):
         self.verbose = verbose
         self.callbacks = callbacks
         self.checkpoint = checkpoint
-        self.missing_values = missing_values
-        self.add_indicator = add_indicator
-        self.keep_empty_features = keep_empty_features
-        self.integers = integers
-        self.constraints = constraints
-        self.max_categories = max_categories
 
-    def _check_parameters(self) -> None:
+    def check_parameters(self) -> None:
         torch_for("MetaSinkhornImputer")
         self._check_shared_parameters()
         check_real("learning_rate", self.learning_rate, above=0)

@@ -6,7 +6,7 @@ import copy
 from collections.abc import Mapping
 from contextlib import closing
 from functools import cache
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, Self, Unpack
 
 import numpy as np
 from numpy.typing import NDArray
@@ -218,13 +218,9 @@ class RoundRobinImputer(TransportImputer):
         verbose: int = 0,
         callbacks: Any = None,
         checkpoint: Any = None,
-        missing_values: float = np.nan,
-        add_indicator: bool = False,
-        keep_empty_features: bool = True,
-        integers: str = "round",
-        constraints: Any = None,
-        max_categories: int | None = 50,
+        **table: Unpack[TableParameters],
     ):
+        super().__init__(**table)
         self.model = model
         self.max_cycles = max_cycles
         self.n_updates = n_updates
@@ -254,12 +250,6 @@ class RoundRobinImputer(TransportImputer):
         self.verbose = verbose
         self.callbacks = callbacks
         self.checkpoint = checkpoint
-        self.missing_values = missing_values
-        self.add_indicator = add_indicator
-        self.keep_empty_features = keep_empty_features
-        self.integers = integers
-        self.constraints = constraints
-        self.max_categories = max_categories
 
     @classmethod
     def paper(cls, model: Any = "linear", **overrides: Any) -> Self:
@@ -272,7 +262,7 @@ class RoundRobinImputer(TransportImputer):
         """
         return cls(model, **{**cls._PAPER, **overrides})
 
-    def _check_parameters(self) -> None:
+    def check_parameters(self) -> None:
         self._check_shared_parameters()
         check_model(self.model)
         if self.max_cycles != "auto":

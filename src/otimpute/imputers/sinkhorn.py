@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from functools import cache
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, Self, Unpack
 
 import numpy as np
 from numpy.typing import NDArray
@@ -200,13 +200,9 @@ class SinkhornImputer(TransportImputer):
         verbose: int = 0,
         callbacks: Any = None,
         checkpoint: Any = None,
-        missing_values: float = np.nan,
-        add_indicator: bool = False,
-        keep_empty_features: bool = True,
-        integers: str = "round",
-        constraints: Any = None,
-        max_categories: int | None = 50,
+        **table: Unpack[TableParameters],
     ):
+        super().__init__(**table)
         self.epsilon = epsilon
         self.batch_size = batch_size
         self.n_pairs = n_pairs
@@ -230,12 +226,6 @@ class SinkhornImputer(TransportImputer):
         self.verbose = verbose
         self.callbacks = callbacks
         self.checkpoint = checkpoint
-        self.missing_values = missing_values
-        self.add_indicator = add_indicator
-        self.keep_empty_features = keep_empty_features
-        self.integers = integers
-        self.constraints = constraints
-        self.max_categories = max_categories
 
     @classmethod
     def paper(cls, **overrides: Any) -> Self:
@@ -248,7 +238,7 @@ class SinkhornImputer(TransportImputer):
         """
         return cls(**{**cls._PAPER, **overrides})
 
-    def _check_parameters(self) -> None:
+    def check_parameters(self) -> None:
         self._check_shared_parameters()
         check_real("learning_rate", self.learning_rate, above=0)
         check_flag("one_sided", self.one_sided)

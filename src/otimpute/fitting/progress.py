@@ -8,9 +8,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
-from .._warn import warn_user
 from .._words import count, duration
-from ..exceptions import FitStoppedWarning
 from .notebook_bar import NotebookBar, in_notebook
 
 _STOPPED = {"interrupted": "stopped by hand", "max_seconds": "stopped by max_seconds", "callback": "stopped by a callback"}
@@ -41,16 +39,6 @@ def check_callbacks(callbacks: Any) -> list[Callback]:
         if not callable(callback):
             raise TypeError(f"callbacks must be functions of one FitProgress, got {callback!r}")
     return listed
-
-
-def warn_of_stop(reason: str, reached: str, goes_on: str = "") -> None:
-    """Say of a fit that was stopped by the clock or by hand that it can be used all the same."""
-    if reason in ("interrupted", "max_seconds"):
-        cause = "max_seconds" if reason == "max_seconds" else "Ctrl-C (press it again to stop the program)"
-        warn_user(
-            f"stopped by {cause} after {reached}; the imputer holds what was reached and can be used{goes_on}",
-            FitStoppedWarning,
-        )
 
 
 class Bar(list[Callback]):

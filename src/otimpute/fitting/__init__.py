@@ -1,0 +1,26 @@
+"""How an imputer is fitted to an array of numbers, whatever table they come from.
+
+``imputer.fit_cells(values, missing, layout, seed=...)`` returns a `CellFit`: the imputed entries, a `CellModel` that imputes
+other rows, and a `FitSummary`. Imputers that use others (`AutoImputer`, reports) know nothing else about them.
+"""
+
+from .cells import CellFit, CellModel, Cells
+from .layout import ColumnLayout
+from .notebook_bar import NotebookBar, in_notebook
+from .progress import Callback, FitProgress, check_callbacks, progress_bar
+from .summary import CURVES, FitSummary
+
+__all__ = [
+    "CURVES",
+    "Callback",
+    "CellFit",
+    "CellModel",
+    "Cells",
+    "ColumnLayout",
+    "FitProgress",
+    "FitSummary",
+    "NotebookBar",
+    "check_callbacks",
+    "in_notebook",
+    "progress_bar",
+]

@@ -1,0 +1,40 @@
+"""What a fit to an array of numbers returns."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .summary import FitSummary
+
+Cells = NDArray[np.float64]  # [N]: entries of an array, row by row
+
+
+class CellModel(Protocol):
+    """Imputes the missing entries of rows, each row alone; nothing changes in it when it does."""
+
+    def impute_cells(self, values: NDArray[np.floating], missing: NDArray[np.bool_], start: Any = None) -> Cells:
+        """The missing entries, row by row.
+
+        Parameters
+        ----------
+        values : array [n, D]
+            Rows with the columns of the fit; what stands in missing entries is ignored.
+        missing : array of bool [n, D]
+            Where entries are missing.
+        start : array [N] or None
+            A first guess at the missing entries, for models that were fitted with one.
+        """
+        ...
+
+
+@dataclass(frozen=True)
+class CellFit:
+    """The outcome of ``fit_cells``."""
+
+    cells: Cells  # [N]: the imputed entries, row by row
+    model: CellModel
+    summary: FitSummary = field(default_factory=FitSummary)

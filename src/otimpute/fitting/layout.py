@@ -1,0 +1,64 @@
+"""What the columns of an array stand for in the table it comes from."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..table import ColumnCode, Encoding, NumberCode
+
+_MOST_NAMED = 10
+
+
+@dataclass(frozen=True)
+class ColumnLayout:
+    """Which columns of a table the D columns of an array belong to.
+
+    A number takes one column of the array, a category several, which are always missing together.
+
+    Parameters
+    ----------
+    groups : array [D]
+        For each column of the array, the position of its column in the table. Columns of one group are adjacent.
+    scaled : array of bool [D]
+        Which columns come in units of their own and must not be standardised, such as those of categories.
+    names : tuple
+        Names of all columns of the table.
+    codes : tuple
+        What all columns of the table hold: numbers with bounds, categories, dates.
+
+    Examples
+    --------
+    >>> layout = ColumnLayout.of_numbers(["height", "weight"])
+    >>> layout.groups.tolist(), layout.scaled.tolist()
+    ([0, 1], [False, False])
+    """
+
+    groups: NDArray[np.int64]
+    scaled: NDArray[np.bool_]
+    names: tuple[Any, ...]
+    codes: tuple[ColumnCode, ...]
+
+    @classmethod
+    def of_numbers(cls, names: Sequence[Any]) -> ColumnLayout:
+        """The layout of a table in which every column is a number."""
+        n = len(names)
+        return cls(np.arange(n), np.zeros(n, dtype=bool), tuple(names), tuple(NumberCode("number") for _ in names))
+
+    @classmethod
+    def of(cls, encoding: Encoding, used: NDArray[np.bool_]) -> ColumnLayout:
+        """The layout of the ``used`` coordinates of an encoded table."""
+        names = encoding.names or tuple(range(len(encoding.codes)))
+        return cls(encoding.groups[used], encoding.scaled[used], tuple(names), encoding.codes)
+
+    def __len__(self) -> int:
+        return len(self.groups)
+
+    def describe(self, columns: NDArray[np.int64]) -> str:
+        """Names of the table's columns behind some columns of the array, for people; the first ten of them."""
+        names = [str(self.names[group]) for group in np.unique(self.groups[columns])]
+        return ", ".join(names[:_MOST_NAMED]) + (f" and {len(names) - _MOST_NAMED} more" if len(names) > _MOST_NAMED else "")
