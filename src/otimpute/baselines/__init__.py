@@ -7,8 +7,8 @@
 [4.0, 8.0]
 """
 
-from ._refining import RefiningImputer as RefiningImputer
-from ._standardised import StandardisedImputer as StandardisedImputer
+from .refining import RefiningImputer as RefiningImputer
+from .standardised import StandardisedImputer as StandardisedImputer
 from .extra_trees import ExtraTreesImputer
 from .gain import GAINImputer
 from .gaussian_em import GaussianEMImputer

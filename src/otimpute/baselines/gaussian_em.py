@@ -15,7 +15,7 @@ from .._threads import single_blas_thread
 from ..estimator import TableParameters
 from ..fitting import FitSummary
 from ..gaussian import GaussianModel, fit_gaussian
-from ._standardised import RowFit, StandardisedImputer, StandardisedModel, Training
+from .standardised import RowFit, StandardisedImputer, StandardisedModel, Training
 
 
 @stored()
@@ -72,7 +72,7 @@ class GaussianEMImputer(StandardisedImputer):
     np.True_
     """
 
-    _ends_early: ClassVar[bool] = True
+    ends_early: ClassVar[bool] = True
     _model_class: ClassVar[type[StandardisedModel]] = GaussianEMModel
     _stored: ClassVar[Mapping[str, Kind]] = {"_model": Record((GaussianEMModel,))}
     _model: GaussianEMModel

@@ -49,6 +49,7 @@ class MeanImputer(BaseImputer):
     [[1.0, 2.0], [3.0, 2.0]]
     """
 
+    ends_early: ClassVar[bool] = True
     _stored: ClassVar[Mapping[str, Kind]] = {"_model": Record((MeanModel,))}
     _model: MeanModel
 

@@ -39,6 +39,7 @@ class BaseImputer(Storable, HasTableParameters, TransformerMixin, BaseEstimator,
     """
 
     refines: ClassVar[bool] = False  # whether `fit_cells` makes use of a start
+    ends_early: ClassVar[bool] = False  # whether `fit_cells` returns what it has even if the deadline was over before it began
 
     indicator_columns_: NDArray[np.int64]
     training_table_: TrainingTable
@@ -190,8 +191,8 @@ class BaseImputer(Storable, HasTableParameters, TransformerMixin, BaseEstimator,
 
     def _restore_state(self, state: dict[str, Any], sizes: dict[str, int]) -> None:
         super()._restore_state(state, sizes)
-        n_columns = len(self.training_table_.encoding.codes)
-        if n_columns != self.n_features_in_:
+        n_columns, n_coordinates = len(self.training_table_.encoding.codes), len(self.training_table_.layout)
+        if n_columns != self.n_features_in_ or sizes.get("columns", n_coordinates) != n_coordinates:
             raise StoredFileError("the encoding has other columns than the table; save the imputer again")
         gaps = state.get("file_gaps_")
         if gaps is not None and len(gaps) != n_columns:

@@ -144,12 +144,11 @@ class StandardisedImputer(BaseImputer):
     random_state: Any
 
     _model_class: ClassVar[type[StandardisedModel]]
-    _ends_early: ClassVar[bool] = False  # whether a fit past its deadline returns what it has
 
     @abstractmethod
     def _fit_rows(self, training: Training) -> RowFit: ...
 
-    def fit_cells(  # noqa: D102
+    def fit_cells(
         self,
         values: NDArray[np.floating],
         missing: Holes,
@@ -159,7 +158,7 @@ class StandardisedImputer(BaseImputer):
         start: Cells | None = None,
         deadline: float = math.inf,
     ) -> CellFit:
-        if not self._ends_early:
+        if not self.ends_early:
             check_deadline(deadline)
         columns = VaryingColumns.of(values, missing, layout.scaled)
         with single_blas_thread():
