@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar, Unpack
 
@@ -11,11 +10,11 @@ import numpy as np
 from .._checks import check_count, check_real
 from .._deadline import check_deadline
 from .._random import generator
-from .._stored import Kind, Record, stored
+from .._stored import stored
 from ..estimator import TableParameters
 from ..trees import Forest, grow_extra_trees
 from .refining import RefiningImputer, RefiningModel
-from .standardised import Holes, RowFit, Rows, StandardisedModel, Training
+from .standardised import Holes, RowFit, Rows, Training
 
 _MOST_TRIED = 50  # columns at a split: in wide tables time goes nowhere else
 
@@ -78,8 +77,7 @@ class ExtraTreesImputer(RefiningImputer):
     True
     """
 
-    _model_class: ClassVar[type[StandardisedModel]] = ExtraTreesModel
-    _stored: ClassVar[Mapping[str, Kind]] = {"_model": Record((ExtraTreesModel,))}
+    model_class: ClassVar[type] = ExtraTreesModel
 
     def __init__(
         self,

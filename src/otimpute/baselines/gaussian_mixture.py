@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, Unpack
 
@@ -13,7 +13,7 @@ from .._checks import check_count, check_real
 from .._deadline import OutOfTime, check_deadline
 from .._random import generator
 from .._row_noise import normal, uniform
-from .._stored import Kind, Record, stored
+from .._stored import stored
 from ..estimator import TableParameters
 from ..fitting import FitSummary
 from ..gaussian import MixtureModel, fit_gaussian, fit_mixture
@@ -106,8 +106,7 @@ class GaussianMixtureImputer(StandardisedImputer):
     True
     """
 
-    _model_class: ClassVar[type[StandardisedModel]] = GaussianMixtureModel
-    _stored: ClassVar[Mapping[str, Kind]] = {"_model": Record((GaussianMixtureModel,))}
+    model_class: ClassVar[type] = GaussianMixtureModel
 
     def __init__(
         self,

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
 from typing import Any, ClassVar, Unpack
@@ -12,7 +11,7 @@ from numpy.typing import NDArray
 
 from .._checks import check_count, check_real
 from .._random import generator
-from .._stored import Array, Kind, Record, stored
+from .._stored import Array, stored
 from ..estimator import TableParameters
 from ..fitting import FitSummary
 from .standardised import Holes, RowFit, Rows, StandardisedImputer, StandardisedModel, Training
@@ -92,8 +91,7 @@ class ICEImputer(StandardisedImputer):
     np.float64(8.0)
     """
 
-    _model_class: ClassVar[type[StandardisedModel]] = ICEModel
-    _stored: ClassVar[Mapping[str, Kind]] = {"_model": Record((ICEModel,))}
+    model_class: ClassVar[type] = ICEModel
 
     def __init__(
         self,

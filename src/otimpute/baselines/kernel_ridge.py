@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar, Unpack
 
@@ -13,10 +12,10 @@ from numpy.typing import NDArray
 from .._checks import check_count, check_real
 from .._deadline import check_deadline
 from .._random import generator
-from .._stored import Array, Kind, Real, Record, stored
+from .._stored import Array, Real, stored
 from ..estimator import TableParameters
 from .refining import RefiningImputer, RefiningModel
-from .standardised import Holes, RowFit, Rows, StandardisedModel, Training
+from .standardised import Holes, RowFit, Rows, Training
 
 _CHUNK = 4096  # rows predicted at a time: their kernel with all known rows is held in memory
 
@@ -132,8 +131,7 @@ class KernelRidgeImputer(RefiningImputer):
     True
     """
 
-    _model_class: ClassVar[type[StandardisedModel]] = KernelRidgeModel
-    _stored: ClassVar[Mapping[str, Kind]] = {"_model": Record((KernelRidgeModel,))}
+    model_class: ClassVar[type] = KernelRidgeModel
 
     def __init__(
         self,

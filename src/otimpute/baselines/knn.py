@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, ClassVar, Unpack
@@ -11,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .._checks import check_choice, check_count
-from .._stored import Array, Kind, Record, Whole, stored
+from .._stored import Array, Whole, stored
 from ..estimator import TableParameters
 from .standardised import Holes, RowFit, Rows, StandardisedImputer, StandardisedModel, Training
 
@@ -75,8 +74,7 @@ class KNNImputer(StandardisedImputer):
     np.float64(11.0)
     """
 
-    _model_class: ClassVar[type[StandardisedModel]] = KNNModel
-    _stored: ClassVar[Mapping[str, Kind]] = {"_model": Record((KNNModel,))}
+    model_class: ClassVar[type] = KNNModel
 
     def __init__(
         self,

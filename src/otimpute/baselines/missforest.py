@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar, Unpack
 
@@ -12,7 +11,7 @@ from numpy.typing import NDArray
 from .._checks import check_count
 from .._deadline import check_deadline
 from .._random import generator
-from .._stored import Kind, Record, Whole, stored
+from .._stored import Whole, stored
 from ..estimator import TableParameters
 from ..fitting import FitSummary
 from ..trees import Forest
@@ -92,8 +91,7 @@ class MissForestImputer(StandardisedImputer):
     True
     """
 
-    _model_class: ClassVar[type[StandardisedModel]] = MissForestModel
-    _stored: ClassVar[Mapping[str, Kind]] = {"_model": Record((MissForestModel,))}
+    model_class: ClassVar[type] = MissForestModel
 
     def __init__(
         self,

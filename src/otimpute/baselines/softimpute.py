@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar, Unpack
 
@@ -11,7 +10,7 @@ from numpy.typing import NDArray
 
 from .._checks import check_count, check_real
 from .._random import generator
-from .._stored import Kind, Real, Record, stored
+from .._stored import Real, stored
 from ..estimator import TableParameters, hide_cells, score_cells
 from ..fitting import FitSummary
 from .standardised import Holes, RowFit, Rows, StandardisedImputer, StandardisedModel, Training
@@ -106,8 +105,7 @@ class SoftImputer(StandardisedImputer):
     True
     """
 
-    _model_class: ClassVar[type[StandardisedModel]] = SoftModel
-    _stored: ClassVar[Mapping[str, Kind]] = {"_model": Record((SoftModel,))}
+    model_class: ClassVar[type] = SoftModel
     _model: SoftModel
 
     def __init__(

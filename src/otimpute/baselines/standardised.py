@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from abc import abstractmethod
 from dataclasses import dataclass, field
-from typing import Any, ClassVar, Protocol
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -143,8 +143,6 @@ class StandardisedImputer(BaseImputer):
 
     random_state: Any
 
-    _model_class: ClassVar[type[StandardisedModel]]
-
     @abstractmethod
     def _fit_rows(self, training: Training) -> RowFit: ...
 
@@ -169,7 +167,7 @@ class StandardisedImputer(BaseImputer):
                 fit = self._fit_rows(
                     Training(rows, holes, layout.groups[columns.varying], layout, columns.varying, seed, deadline)
                 )
-        model = self._model_class(columns, fit.method, **more)
+        model = self.model_class(columns, fit.method, **more)
         return CellFit(columns.restore(fit.completed, missing), model, fit.summary)
 
     def _begin(

@@ -46,6 +46,8 @@ class BaseImputer(Storable, HasTableParameters, TransformerMixin, BaseEstimator,
     fit_summary_: FitSummary
     _model: CellModel
 
+    model_class: ClassVar[type]  # what `fit_cells` returns as the model; imputers that can be saved declare it
+
     # What means a missing value in the columns of the file that the table was read from, if there was one; for `apply`.
     file_gaps_: list[list[str]]
 
@@ -57,6 +59,11 @@ class BaseImputer(Storable, HasTableParameters, TransformerMixin, BaseEstimator,
         "fit_summary_": Record((FitSummary,)),
         "file_gaps_": IfThere(ListOf(ListOf(Scalar(str)))),
     }
+
+    @classmethod
+    def _kinds(cls) -> dict[str, Kind]:
+        own = {"_model": Record((cls.model_class,))} if hasattr(cls, "model_class") else {}
+        return {**super()._kinds(), **own}
 
     @abstractmethod
     def check_parameters(self) -> None:
