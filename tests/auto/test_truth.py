@@ -6,6 +6,7 @@ import pickle
 import re
 import warnings
 from collections.abc import Callable
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
@@ -50,11 +51,10 @@ class FailsInTheEnd(MeanImputer):
     truth = factors()
     fails = True
 
-    def _fit_cells(self, values, missing):
+    def fit_cells(self, values, missing, *layout, **options):
         if self.fails and missing.mean() < 0.25:
             raise DivergedError("went astray in the end")
-        super()._fit_cells(values, missing)
-        return self.truth[missing]
+        return replace(super().fit_cells(values, missing, *layout, **options), cells=self.truth[missing])
 
 
 def test_scores_and_verdict_are_about_the_experts_that_are_left():
