@@ -14,8 +14,8 @@ from numpy.typing import NDArray
 from sklearn.base import clone
 
 from .._checks import check_choice
-from .._deadline import OutOfTime
-from .._random import generator
+from .._deadline import OutOfTime, check_deadline
+from .._random import generator, seed_from
 from .._stored import Kind, Place
 from ..baselines import (
     ExtraTreesImputer,
@@ -28,13 +28,12 @@ from ..baselines import (
     MeanImputer,
     MissForestImputer,
     MIWAEImputer,
-    RefiningImputer,
     SoftImputer,
-    StandardisedImputer,
     VAEACImputer,
 )
 from ..estimator import BaseImputer, Unfitted
 from ..exceptions import DivergedError
+from ..fitting import CellFit, CellModel, Cells, ColumnLayout
 from ..imputers import MetaSinkhornImputer, RoundRobinImputer, SinkhornImputer
 from ._scikit_learn import ScikitLearnImputer, is_scikit_learn
 
@@ -63,6 +62,7 @@ CLASSES = (
     MIWAEImputer, MeanImputer, MetaSinkhornImputer, MissForestImputer, RoundRobinImputer, SinkhornImputer, SoftImputer,
     VAEACImputer,
 )  # fmt: skip
+MODELS: tuple[type, ...] = tuple(cls.model_class for cls in CLASSES)  # that a model file may hold
 
 
 _NOT_STORED = (
@@ -110,14 +110,14 @@ def read_experts(experts: Any, device: str = "auto") -> dict[str, BaseImputer]:
         if isinstance(each, str):
             expert = EXPERTS[check_choice("a name in experts", each, EXPERTS)]()
             found[each] = expert.set_params(device=device) if hasattr(expert, "device") else expert
-        elif isinstance(each, CLASSES):
+        elif isinstance(each, BaseImputer):
             found[_unused(type(each).__name__, found)] = clone(each)
-        elif is_scikit_learn(each) and not isinstance(each, BaseImputer):
+        elif is_scikit_learn(each):
             found[_unused(type(each).__name__, found)] = ScikitLearnImputer(clone(each))
         else:
             raise TypeError(
-                f"an expert must be one of {', '.join(EXPERTS)}, or one of otimpute's imputers, or an imputer or regressor of "
-                f"scikit-learn's, got {each!r}"
+                f"an expert must be one of {', '.join(EXPERTS)}, or an imputer (of otimpute, scikit-learn or your own), or a "
+                f"regressor of scikit-learn, got {each!r}"
             )
     for each in found.values():
         each.check_parameters()
@@ -166,79 +166,64 @@ def add_shrunk(experts: dict[str, BaseImputer], n_rows: int, n_columns: int) -> 
 
 
 @dataclass(frozen=True)
-class Question:
-    """A table with holes, for one expert to fill. Where the expert refines, a first guess stands in the holes."""
+class ExpertTask:
+    """An array with missing entries for one expert to impute; those that refine get a start."""
 
-    key: Any  # who asks for what
+    key: Any  # which expert, and in which split
     expert: BaseImputer
     values: NDArray[np.floating]
     missing: NDArray[np.bool_]
     seed: int
+    start: Cells | None = None
 
 
 @dataclass(frozen=True)
-class Answer:
-    """What an expert made of a table, or why it did not, and how long it took."""
+class ExpertFit:
+    """What an expert made of an array, or why it did not, and how long it took."""
 
-    expert: BaseImputer
-    cells: NDArray[np.float64] | None
+    fit: CellFit | None
     failure: str = ""
     seconds: float = 0.0
 
+    @property
+    def cells(self) -> Cells:
+        """The imputed entries."""
+        return self._done.cells
 
-def ask(questions: Sequence[Question], asker: BaseImputer, n_threads: int, clock: Clock = NO_LIMIT) -> dict[Any, Answer]:
+    @property
+    def model(self) -> CellModel:
+        """What was learned."""
+        return self._done.model
+
+    @property
+    def _done(self) -> CellFit:
+        if self.fit is None:
+            raise ValueError(f"the expert did not succeed: {self.failure}")
+        return self.fit
+
+
+def fit_experts_to(
+    tasks: Sequence[ExpertTask], layout: ColumnLayout, n_threads: int, clock: Clock = NO_LIMIT
+) -> dict[Any, ExpertFit]:
     """Fit experts, some at a time; what comes out does not depend on how many."""
-    if n_threads == 1 or len(questions) < 2:
-        return {question.key: _answer(question, asker, clock) for question in questions}
+    if n_threads == 1 or len(tasks) < 2:
+        return {task.key: _fit_expert(task, layout, clock) for task in tasks}
     with ThreadPoolExecutor(n_threads) as pool:
-        answers = pool.map(lambda question: _answer(question, asker, clock), questions)
-        return dict(zip((question.key for question in questions), answers, strict=True))
+        fits = pool.map(lambda task: _fit_expert(task, layout, clock), tasks)
+        return dict(zip((task.key for task in tasks), fits, strict=True))
 
 
-def _answer(question: Question, asker: BaseImputer, clock: Clock) -> Answer:
+def _fit_expert(task: ExpertTask, layout: ColumnLayout, clock: Clock) -> ExpertFit:
     begun, deadline = time.perf_counter(), clock.next_deadline()
-    expert = clone(question.expert)
-    expert._adopt(asker)
-    if "random_state" in expert.get_params(deep=False):
-        expert.set_params(random_state=int(generator(question.seed, str(question.key)).integers(2**31)))
-    if isinstance(expert, RefiningImputer):
-        expert.starts_in_holes = True
+    seed = seed_from(int(generator(task.seed, str(task.key)).integers(2**31)))
     try:
-        cells = _fit_until(deadline, expert, question.values, question.missing)
+        if not task.expert.ends_early:
+            check_deadline(deadline)
+        fit = task.expert.fit_cells(task.values, task.missing, layout, seed=seed, start=task.start, deadline=deadline)
     except OutOfTime:
-        return Answer(expert, None, OUT_OF_TIME, time.perf_counter() - begun)
+        return ExpertFit(None, OUT_OF_TIME, time.perf_counter() - begun)
     except _FAILURES as error:
-        return Answer(expert, None, str(error), time.perf_counter() - begun)
-    if getattr(expert, "stop_reason_", "") == "interrupted":
+        return ExpertFit(None, str(error), time.perf_counter() - begun)
+    if fit.summary.stop_reason == "interrupted":
         raise KeyboardInterrupt
-    expert._is_fitted = True
-    return Answer(expert, cells, seconds=time.perf_counter() - begun)
-
-
-def _fit_until(
-    deadline: float, expert: BaseImputer, values: NDArray[np.floating], missing: NDArray[np.bool_]
-) -> NDArray[np.float64]:
-    """Fit an expert that has to be done by then: some end early with what they have, others give up."""
-    if math.isinf(deadline) or isinstance(expert, MeanImputer):
-        return expert._fit_cells(values, missing)
-    if isinstance(expert, StandardisedImputer):
-        expert.deadline = deadline
-        try:
-            return expert._fit_cells(values, missing)
-        finally:
-            del expert.deadline  # it belongs to this fit
-    if time.perf_counter() >= deadline:
-        raise OutOfTime
-    if "callbacks" not in expert.get_params(deep=False):
-        return expert._fit_cells(values, missing)
-    own = expert.callbacks
-    expert.set_params(callbacks=[*(own or []), lambda _: time.perf_counter() >= deadline])  # stops it, without a warning
-    try:
-        return expert._fit_cells(values, missing)
-    finally:
-        expert.set_params(callbacks=own)  # a function made here could not be pickled
-
-
-def refines(expert: BaseImputer) -> bool:
-    """Whether an expert improves what others made of the holes."""
-    return isinstance(expert, RefiningImputer)
+    return ExpertFit(fit, seconds=time.perf_counter() - begun)

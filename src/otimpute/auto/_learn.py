@@ -12,7 +12,8 @@ from numpy.typing import NDArray
 from .._random import generator
 from .._row_noise import keys_by_place
 from ..estimator import BaseImputer
-from ..table import ColumnCode, NumberCode
+from ..fitting import ColumnLayout
+from ..table import NumberCode
 from ._class_chances import ClassChances, HiddenLabels, calibrate, class_chances
 from ._draws import DrawRule
 from ._error_bars import ErrorBars, describe_cells
@@ -41,12 +42,9 @@ class Learned:
 
 def learn(
     experts: Mapping[str, BaseImputer],
-    asker: BaseImputer,
+    layout: ColumnLayout,
     values: NDArray[np.floating],
     missing: NDArray[np.bool_],
-    columns: Columns,
-    codes: Sequence[ColumnCode],  # by coordinate
-    places: NDArray[np.int64],  # of the columns in the table, by coordinate
     *,
     draws: bool,
     fractions: bool,  # whether booleans may be fractions
@@ -58,9 +56,10 @@ def learn(
 ) -> Learned:
     """Learn from a table with holes within about ``limit`` seconds."""
     begun = time.perf_counter()
+    columns = Columns.of(values, missing, layout)
     values = columns.pull_in(values, missing)
     trial = try_experts(
-        experts, asker, values, missing, columns, n_splits=n_splits, seed=seed, n_threads=n_threads,
+        experts, layout, values, missing, columns, n_splits=n_splits, seed=seed, n_threads=n_threads,
         stop_at=begun + _FOR_TRIAL * limit, progress=progress,
     )  # fmt: skip
     tried, weighed, n_rows = trial.names, weigh(trial, columns), _MOST_ROWS
@@ -72,13 +71,13 @@ def learn(
     no_time = {name: OUT_OF_TIME for name in tried if name not in trial.names}
     rows = sample_rows(missing, n_rows, generator(seed, "rows to fit"))
     fitted = fit_experts(
-        experts, asker, values[rows], missing[rows], columns, trial, weighed.weights,
+        experts, layout, values[rows], missing[rows], columns, trial, weighed.weights,
         needed=(MIXTURE,) if draws else (), seed=seed, n_threads=n_threads, stop_at=begun + limit,
     )  # fmt: skip
     if fitted.left_out.keys() & set(trial.names):  # what is said must be about those that are left
         trial = trial.only(fitted.names)
         weighed = weigh(trial, columns)
-    model, hidden_labels = _calibrated(fitted, trial, weighed, columns, codes, places, values, missing, draws, fractions, seed)
+    model, hidden_labels = _calibrated(fitted, trial, weighed, columns, layout, values, missing, draws, fractions, seed)
     keys = keys_by_place(len(values), seed)
     if draws and missing.any():
         guess = model.weighted(missing[rows], fitted.guesses)
@@ -97,8 +96,7 @@ def _calibrated(
     trial: Trial,
     weighed: Weighed,
     columns: Columns,
-    codes: Sequence[ColumnCode],
-    places: NDArray[np.int64],
+    layout: ColumnLayout,
     values: NDArray[np.floating],
     missing: NDArray[np.bool_],
     draws: bool,
@@ -113,13 +111,15 @@ def _calibrated(
     classes: list[ClassChances] = []
     hidden: list[HiddenLabels] = []
     for first in np.flatnonzero(columns.is_first(np.arange(len(columns.group)))).tolist():
-        found = class_chances(int(places[first]), first, codes[first], columns, values, missing, trial, fractions=fractions)
+        place = int(layout.groups[first])
+        found = class_chances(place, first, layout.codes[place], columns, values, missing, trial, fractions=fractions)
         if found is not None:
             mine, width = np.flatnonzero(group == columns.group[first]), found.corners.shape[1]
             guess, truth = (each[mine].reshape(-1, width) for each in (weighed.guess, trial.truth))
             classes.append(found)
             own = mine[::width]
             hidden.append(HiddenLabels(guess, std[own], truth, trial.stands_for[own], fold[own]))
+    codes = [layout.codes[place] for place in layout.groups]
     numbers = [code if isinstance(code, NumberCode) else NumberCode("number") for code in codes]
     low, high = (np.where(np.isfinite(each), each, np.nan) for each in np.array([(one.low, one.high) for one in numbers]).T)
     classes = calibrate(classes, hidden)

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from .._row_noise import keys_by_content, keys_by_place, uniform
 from .._stored import Array, ListOf, Record, stored
 from .._threads import single_blas_thread
+from ..baselines.gaussian_mixture import GaussianMixtureModel
 from ._class_chances import ClassChances
 from ._draws import DrawRule, reflect
 from ._error_bars import ErrorBars, describe_cells
@@ -52,8 +53,13 @@ class AutoModel:
         parts = self.panel.weights, self.error_bars.weights, self.draw_rule.drawn, self.draw_rule.slope
         fits = {len(part) for part in parts} == {n_groups} and len(self.low) == len(self.high) == n_coordinates
         fits &= all(each.columns.stop <= n_coordinates for each in self.classes)
-        if not fits or (self.draws and MIXTURE not in self.panel.names):
+        mixture = dict(zip(self.panel.names, self.panel.models, strict=True)).get(MIXTURE)
+        if not fits or (self.draws and not isinstance(mixture, GaussianMixtureModel)):
             raise ValueError("experts, weights and columns do not go together")
+
+    def impute_cells(self, values: NDArray[np.floating], missing: NDArray[np.bool_], start: Cells | None = None) -> Cells:  # noqa: ARG002
+        """Imputed entries of rows."""
+        return self.impute(values, missing)[0]
 
     def impute(
         self, values: NDArray[np.floating], missing: NDArray[np.bool_], keys: NDArray[np.uint64] | None = None
@@ -144,11 +150,12 @@ class AutoModel:
         """Error bars of missing entries, in standard deviations of their columns."""
         group = self.columns.group[np.nonzero(missing)[1]]
         apart = disagreement(guesses, self.panel.weights[group])
-        return self.error_bars.at(describe_cells(apart, conditional_std(self.panel.experts, missing, self.columns)), group)
+        return self.error_bars.at(describe_cells(apart, conditional_std(self.panel.models, missing, self.columns)), group)
 
     def _residuals(self, values: NDArray[np.floating], missing: NDArray[np.bool_], keys: NDArray[np.uint64]) -> Cells:
         """How far from expected the missing entries may turn out to be, at random, as the mixture has it."""
-        mixture = self.panel.experts[self.panel.names.index(MIXTURE)]
+        mixture = self.panel.models[self.panel.names.index(MIXTURE)]
+        assert isinstance(mixture, GaussianMixtureModel)
         unit = self.columns.scaler.unit[np.nonzero(missing)[1]]
         return np.asarray(mixture.draw_residuals(values, missing, keys) / np.where(unit > 0, unit, np.inf))
 

@@ -4,48 +4,75 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import clone
 
-from .._stored import ListOf, stored
+from .._stored import Kind, ListOf, Place, Record, stored
 from ..baselines import GaussianEMImputer
-from ..estimator import BaseImputer, Fitted
+from ..baselines.gaussian_em import GaussianEMModel
+from ..baselines.refining import RefiningModel
+from ..estimator import BaseImputer
 from ..exceptions import DivergedError
-from ._experts import CLASSES, MEAN, NO_LIMIT, Clock, Question, ask, refines
+from ..fitting import CellModel, ColumnLayout
+from ._experts import MEAN, MODELS, NO_LIMIT, Clock, ExpertTask, fit_experts_to
 from ._trial import Cells, Columns, Trial, share_out
 from ._weights import combine
 
 
-@stored(experts=ListOf(Fitted(CLASSES)), first_weights="G F", weights="G E")
+class ModelOfExpert(Kind):
+    """A model of one of otimpute's imputers inside another model; which columns vary may differ between them."""
+
+    _record = Record(MODELS)
+
+    def pack(self, value: Any, place: Place) -> Any:
+        if not isinstance(value, MODELS):
+            raise TypeError(
+                f"model files hold what otimpute's imputers learn, and {type(value).__name__} is none of that: leave the "
+                "expert out, or pickle the fitted imputer"
+            )
+        return self._record.pack(value, place)
+
+    def unpack(self, tree: Any, place: Place) -> Any:
+        alone = place.inside()
+        alone.sizes.update({name: size for name, size in place.sizes.items() if name == "columns"})
+        model = self._record.unpack(tree, alone)
+        for check in alone.at_the_end:
+            check()
+        return model
+
+
+@stored(models=ListOf(ModelOfExpert()), first_weights="G F", weights="G E")
 @dataclass(frozen=True)
 class Panel:
-    """Fitted experts, those that refine last, and how much each counts in each column."""
+    """What experts learned, those that refine last, and how much each counts in each column."""
 
     names: list[str]  # [E]
-    experts: list[BaseImputer]  # [E]
+    models: list[CellModel]  # [E]
     first_weights: Cells  # [G, F]: of those that do not refine, for the start of those that do
     weights: Cells  # [G, E]
 
     def __post_init__(self) -> None:
-        n_first = sum(not refines(expert) for expert in self.experts)
-        in_order = all(refines(expert) == (k >= n_first) for k, expert in enumerate(self.experts))
-        sizes = len(self.names) == len(self.experts) == self.weights.shape[1] and self.first_weights.shape[1] == n_first
-        given = all(expert.starts_in_holes for expert in self.experts[n_first:])
+        n_first = self.first_weights.shape[1]
+        sizes = len(self.names) == len(self.models) == self.weights.shape[1] >= n_first > 0
+        needs_start = [isinstance(model, RefiningModel) and model.first_guess is None for model in self.models]
         least = min(self.weights.min(initial=0), self.first_weights.min(initial=0))
-        if not (n_first and in_order and sizes and given) or least < 0:
+        if not sizes or any(needs_start[:n_first]) or least < 0:
             raise ValueError("experts and weights do not go together")
 
     def guess(self, values: NDArray[np.floating], missing: NDArray[np.bool_], columns: Columns) -> Cells:
         """All experts' guesses ``[N, E]`` for the missing entries of new rows, in standard deviations."""
         column = np.nonzero(missing)[1]
         n_first = self.first_weights.shape[1]
-        guesses = [columns.standardise(each._impute_cells(values, missing), column) for each in self.experts[:n_first]]
-        if n_first < len(self.experts):
-            start = combine(np.stack(guesses, axis=1), self.first_weights[columns.group[column]])
-            filled = columns.with_guess(values, missing, start)
-            guesses += [columns.standardise(each._impute_cells(filled, missing), column) for each in self.experts[n_first:]]
+        guesses = [columns.standardise(each.impute_cells(values, missing), column) for each in self.models[:n_first]]
+        if n_first < len(self.models):
+            first = combine(np.stack(guesses, axis=1), self.first_weights[columns.group[column]])
+            start = columns.restore(first, missing)
+            guesses += [
+                columns.standardise(each.impute_cells(values, missing, start), column) for each in self.models[n_first:]
+            ]
         return np.stack(guesses, axis=1)
 
 
@@ -60,7 +87,7 @@ class FittedExperts:
     """What became of the experts that were to be fitted to the whole table."""
 
     names: list[str]  # those that could be, the ones that refine last
-    experts: list[BaseImputer]
+    models: list[CellModel]
     first_weights: Cells
     guesses: Cells  # [N, E] for the missing cells
     left_out: Mapping[str, str]  # and why
@@ -69,12 +96,12 @@ class FittedExperts:
         """With the weights of those that were tried; others count nothing."""
         columns = {name: weights[:, k] for k, name in enumerate(tried)}
         own = np.stack([columns.get(name, np.zeros(len(weights))) for name in self.names], axis=1)
-        return Panel(self.names, self.experts, self.first_weights, own)
+        return Panel(self.names, self.models, self.first_weights, own)
 
 
 def fit_experts(
     experts: Mapping[str, BaseImputer],
-    asker: BaseImputer,
+    layout: ColumnLayout,
     values: NDArray[np.floating],
     missing: NDArray[np.bool_],
     columns: Columns,
@@ -90,13 +117,15 @@ def fit_experts(
     column = np.nonzero(missing)[1]
     left_out: dict[str, str] = {}
 
-    def fit(names: list[str], table: NDArray[np.floating], clock: Clock) -> tuple[list[str], list[BaseImputer], list[Cells]]:
-        questions = [Question(name, _as_tried(experts[name], trial.fitted.get(name)), table, missing, seed) for name in names]
-        answers = ask(questions, asker, n_threads, clock)
-        left_out.update({name: answer.failure for name, answer in answers.items() if answer.cells is None})
+    def fit(names: Sequence[str], clock: Clock, start: Cells | None = None) -> tuple[list[str], list[CellModel], list[Cells]]:
+        tasks = [
+            ExpertTask(name, _as_tried(experts[name], trial.fitted.get(name)), values, missing, seed, start) for name in names
+        ]
+        fits = fit_experts_to(tasks, layout, n_threads, clock)
+        left_out.update({name: each.failure for name, each in fits.items() if each.fit is None})
         able = [name for name in names if name not in left_out]
-        guesses = [columns.standardise(np.asarray(answers[name].cells), column) for name in able]
-        return able, [answers[name].expert for name in able], guesses
+        guesses = [columns.standardise(fits[name].cells, column) for name in able]
+        return able, [fits[name].model for name in able], guesses
 
     first, second = trial.names[: trial.n_first], trial.names[trial.n_first :]
     second = tuple(name for name in second if weights[:, trial.names.index(name)].any())
@@ -104,8 +133,8 @@ def fit_experts(
     always = [name for name in first if name == MEAN or isinstance(experts[name], GaussianEMImputer)]  # error bars need it
     counting = [name for k, name in enumerate(first) if weights[:, k].any() or starting[k] or name in always]
     wanted = [name for name in counting if name not in (*always, *needed)]
-    names, fitted, guesses = fit([*always, *needed], values, NO_LIMIT)  # whatever the time
-    others = fit(wanted, values, Clock(stop_at, len(wanted) + len(second), n_threads))
+    names, fitted, guesses = fit([*always, *needed], NO_LIMIT)  # whatever the time
+    others = fit(wanted, Clock(stop_at, len(wanted) + len(second), n_threads))
     names, fitted, guesses = names + others[0], fitted + others[1], guesses + others[2]
     for name in needed:
         if name in left_out:
@@ -114,14 +143,14 @@ def fit_experts(
     nothing = np.zeros(columns.n_groups)
     first_weights = share_out(np.stack([tried.get(name, nothing) for name in names], axis=1), names)
     if second:
-        start = combine(np.stack(guesses, axis=1), first_weights[columns.group[column]])
-        refined = fit(list(second), columns.with_guess(values, missing, start), Clock(stop_at, len(second), n_threads))
+        first_guess = combine(np.stack(guesses, axis=1), first_weights[columns.group[column]])
+        refined = fit(second, Clock(stop_at, len(second), n_threads), columns.restore(first_guess, missing))
         names, fitted, guesses = names + refined[0], fitted + refined[1], guesses + refined[2]
     return FittedExperts(names, fitted, first_weights, np.stack(guesses, axis=1), left_out)
 
 
-def _as_tried(expert: BaseImputer, tried: BaseImputer | None) -> BaseImputer:
+def _as_tried(expert: BaseImputer, tried: CellModel | None) -> BaseImputer:
     """A Gaussian that was cut short in the trial gets no further in the end, so that what was found out is true of it."""
-    if isinstance(tried, GaussianEMImputer) and not getattr(tried, "converged_", True):
-        expert = clone(expert).set_params(max_iter=tried.n_iter_)
+    if isinstance(tried, GaussianEMModel) and tried.method is not None and not tried.method.converged:
+        expert = clone(expert).set_params(max_iter=tried.method.n_iterations)
     return expert

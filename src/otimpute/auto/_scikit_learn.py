@@ -2,58 +2,65 @@
 
 from __future__ import annotations
 
-from typing import Any, Unpack
+from dataclasses import dataclass
+from typing import Any, ClassVar, Unpack
 
 import numpy as np
 from sklearn.base import BaseEstimator, clone, is_regressor
 
 from .._random import generator
-from ..baselines import StandardisedImputer
-from ..baselines._standardised import Holes, Rows
 from ..baselines.ice import chain_without_siblings
+from ..baselines.standardised import Holes, RowFit, Rows, StandardisedImputer, StandardisedModel, Training
+from ..estimator import TableParameters
 
 _ROUNDS = 5  # of a chain of regressors: they take long, and move little after that
+
+
+@dataclass(frozen=True)
+class ScikitLearnRows:
+    """A fitted imputer of scikit-learn."""
+
+    imputer: Any
+
+    def fill(self, rows: Rows, holes: Holes) -> Rows:
+        """Rows with their holes filled."""
+        return _checked(self.imputer, self.imputer.transform(np.where(holes, np.nan, rows)), rows, holes)
 
 
 class ScikitLearnImputer(StandardisedImputer):
     """An imputer of scikit-learn, or a regressor that predicts every column from the others, on standardised columns."""
 
-    def __init__(
-        self,
-        estimator: Any,
-        *,
-        random_state: Any = None,
-        **table: Unpack[TableParameters],
-    ):
+    model_class: ClassVar[type] = StandardisedModel
+
+    def __init__(self, estimator: Any, *, random_state: Any = None, **table: Unpack[TableParameters]):
         super().__init__(**table)
         self.estimator = estimator
         self.random_state = random_state
 
     def check_parameters(self) -> None: ...
 
-    def _fit_rows(self, rows: Rows, holes: Holes, seed: int) -> Rows:
-        draw = int(generator(seed, "scikit-learn").integers(2**31))
+    def _fit_rows(self, training: Training) -> RowFit:
+        rows, holes = training.rows, training.holes
+        draw = int(generator(training.seed, "scikit-learn").integers(2**31))
         if is_regressor(self.estimator):
-            groups = self._groups[self._varying]
-            self._imputer = chain_without_siblings(
-                groups, estimator=clone(self.estimator), max_iter=_ROUNDS, tol=1e-3, random_state=draw
+            imputer = chain_without_siblings(
+                training.groups, estimator=clone(self.estimator), max_iter=_ROUNDS, tol=1e-3, random_state=draw
             )
         else:
-            self._imputer = clone(self.estimator)
-            if "random_state" in self._imputer.get_params():
-                self._imputer.set_params(random_state=draw)
-        return self._checked(self._imputer.fit_transform(np.where(holes, np.nan, rows)), rows, holes)
+            imputer = clone(self.estimator)
+            if "random_state" in imputer.get_params():
+                imputer.set_params(random_state=draw)
+        completed = imputer.fit_transform(np.where(holes, np.nan, rows))
+        return RowFit(_checked(imputer, completed, rows, holes), ScikitLearnRows(imputer))
 
-    def _complete_rows(self, rows: Rows, holes: Holes) -> Rows:
-        return self._checked(self._imputer.transform(np.where(holes, np.nan, rows)), rows, holes)
 
-    def _checked(self, completed: Any, rows: Rows, holes: Holes) -> Rows:
-        if np.shape(completed) != rows.shape:
-            raise ValueError(
-                f"{self.estimator!r} as an expert must return the {rows.shape[1]} columns it gets, got {np.shape(completed)}; "
-                "switch off its indicators"
-            )
-        return np.where(holes, np.asarray(completed, dtype=np.float64), rows)
+def _checked(imputer: Any, completed: Any, rows: Rows, holes: Holes) -> Rows:
+    if np.shape(completed) != rows.shape:
+        raise ValueError(
+            f"{imputer!r} as an expert must return the {rows.shape[1]} columns it gets, got {np.shape(completed)}; "
+            "switch off its indicators"
+        )
+    return np.where(holes, np.asarray(completed, dtype=np.float64), rows)
 
 
 def is_scikit_learn(expert: Any) -> bool:

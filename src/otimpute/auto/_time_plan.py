@@ -7,10 +7,10 @@ import time
 import numpy as np
 from numpy.typing import NDArray
 
-from ..baselines import GaussianEMImputer
-from ..estimator import BaseImputer
+from ..baselines.gaussian_em import GaussianEMModel
+from ..fitting import CellModel
 from ._experts import MEAN
-from ._trial import Columns, Trial, Weighed, weigh
+from ._trial import Cells, Columns, Trial, Weighed, weigh
 
 _USED = 0.8  # of the time there is: what is expected from a sample of the rows is not quite right
 _ROWS_APPLIED = 128  # to see how long new rows take
@@ -41,15 +41,15 @@ def plan_final_fit(
     if sizes[-1] < n:
         some = trial.rows[:_ROWS_APPLIED]
         holes = missing[some]
-        rows = columns.with_guess(values[some], holes, np.zeros(int(holes.sum())))
-        a_new_row = {name: _seconds_to_apply(expert, rows, holes) for name, expert in trial.fitted.items()}
+        start = columns.restore(np.zeros(int(holes.sum())), holes)
+        a_new_row = {name: _seconds_to_apply(model, values[some], holes, start) for name, model in trial.fitted.items()}
 
     def seconds(name: str, size: int) -> float:
         return trial.seconds[name] * max(size / n_tried, 1.0) + a_new_row[name] * (n - size)
 
     while True:
         counts = {name: float(weight) for name, weight in zip(trial.names, weighed.weights.mean(axis=0), strict=True)}
-        stay = [name for name in trial.names if name in (MEAN, *needed) or isinstance(trial.fitted[name], GaussianEMImputer)]
+        stay = [name for name in trial.names if name in (MEAN, *needed) or isinstance(trial.fitted[name], GaussianEMModel)]
         fitted = [name for name in trial.names if name in stay or counts[name] > 0]
         for size in sizes:
             if sum(seconds(name, size) for name in fitted) <= _USED * seconds_left:
@@ -62,8 +62,8 @@ def plan_final_fit(
         weighed = weigh(trial, columns)
 
 
-def _seconds_to_apply(expert: BaseImputer, rows: NDArray[np.float64], holes: NDArray[np.bool_]) -> float:
+def _seconds_to_apply(model: CellModel, rows: NDArray[np.floating], holes: NDArray[np.bool_], start: Cells) -> float:
     """What a new row takes."""
     begun = time.perf_counter()
-    expert._impute_cells(rows, holes)
+    model.impute_cells(rows, holes, start)
     return (time.perf_counter() - begun) / len(rows)

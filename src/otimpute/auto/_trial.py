@@ -12,10 +12,11 @@ from numpy.typing import NDArray
 
 from .._random import generator
 from .._stored import stored
-from ..baselines import GaussianEMImputer
+from ..baselines.gaussian_em import GaussianEMModel
 from ..estimator import BaseImputer, Missingness, hide_like_missing
+from ..fitting import CellModel, ColumnLayout
 from ..table import FARTHEST, Standardiser
-from ._experts import MEAN, Answer, Clock, Question, ask, refines
+from ._experts import MEAN, Clock, ExpertFit, ExpertTask, fit_experts_to
 from ._weights import combine, learn_weights
 
 _SHARE_HIDDEN = 0.15  # of a column's observed values in one split: more would make another table of it
@@ -59,18 +60,17 @@ class Columns:
         cls,
         values: NDArray[np.floating],
         missing: NDArray[np.bool_],
-        groups: NDArray[np.int64],
-        scaled: NDArray[np.bool_],
-        is_label: NDArray[np.bool_] | None = None,
+        layout: ColumnLayout,
     ) -> Columns:
         """Learned from the observed values; those of labels, and of columns with few different ones, are never outliers."""
-        scaler = Standardiser.fit(values, missing, scaled=scaled)
-        never = np.zeros(len(scaled), dtype=bool) if is_label is None else is_label
-        few = [len(few_values(values[~missing[:, k], k])) > 0 for k in range(len(scaled))]
+        scaler = Standardiser.fit(values, missing, scaled=layout.scaled)
+        codes = [layout.codes[place] for place in layout.groups]
+        never = np.array([code.has_labels or code.kind == "ordered" for code in codes], dtype=bool)
+        few = [len(few_values(values[~missing[:, k], k])) > 0 for k in range(len(layout))]
         farthest = np.where(never | few, FARTHEST, _FARTHEST)
         z = np.where(missing, np.nan, scaler.apply(np.where(missing, 0, values))).clip(-farthest, farthest)
         low, high = np.nanmin(z, axis=0), np.nanmax(z, axis=0)
-        return cls(scaler, np.unique(groups, return_inverse=True)[1], low, high, farthest)
+        return cls(scaler, np.unique(layout.groups, return_inverse=True)[1], low, high, farthest)
 
     def pull_in(self, values: NDArray[np.floating], missing: NDArray[np.bool_]) -> NDArray[np.float64]:
         """A copy with observed values that are absurdly far away brought nearer.
@@ -108,11 +108,9 @@ class Columns:
         own = np.flatnonzero(self.group == g)
         return self.scaler.restore(z, np.tile(own, len(z) // len(own))).reshape(-1, len(own))
 
-    def with_guess(self, values: NDArray[np.floating], missing: NDArray[np.bool_], guess: Cells) -> NDArray[np.float64]:
-        """The table with standardised guesses in its holes."""
-        filled = np.array(values, dtype=np.float64)
-        filled[missing] = self.scaler.restore(guess, np.nonzero(missing)[1])
-        return filled
+    def restore(self, guess: Cells, missing: NDArray[np.bool_]) -> Cells:
+        """Standardised guesses at missing entries in the columns' units."""
+        return self.scaler.restore(guess, np.nonzero(missing)[1])
 
 
 @dataclass(frozen=True)
@@ -133,7 +131,7 @@ class Trial:
     rows: NDArray[np.int64]  # [R] of the table, that were tried on
     odds: Cells  # [R, n_groups]: of being missing, relative to the typical row
     seconds: Mapping[str, float]  # that an expert took for them
-    fitted: Mapping[str, BaseImputer]  # experts as fitted in the first split
+    fitted: Mapping[str, CellModel]  # what experts learned in the first split
 
     def only(self, names: Collection[str]) -> Trial:
         """The same trial, had only these experts been asked."""
@@ -141,7 +139,7 @@ class Trial:
         kept = tuple(self.names[k] for k in chosen)
         first = [k for k in chosen if k < self.n_first]
         start = share_out(self.first_weights[:, first], list(kept[: len(first)]))
-        tells = any(isinstance(self.fitted[name], GaussianEMImputer) for name in kept)
+        tells = any(isinstance(self.fitted[name], GaussianEMModel) for name in kept)
         return replace(
             self,
             names=kept,
@@ -154,7 +152,7 @@ class Trial:
 
 def try_experts(
     experts: Mapping[str, BaseImputer],
-    asker: BaseImputer,
+    layout: ColumnLayout,
     values: NDArray[np.floating],
     missing: NDArray[np.bool_],
     columns: Columns,
@@ -177,34 +175,34 @@ def try_experts(
     how = Missingness.of(values, missing, columns.group, rng)
     hidden, stands_for = _hide(how, columns, n_splits, rng)
     holes = [missing | each for each in hidden]
-    first = [name for name, expert in experts.items() if not refines(expert)]
-    second = [name for name, expert in experts.items() if refines(expert)]
-    answers: dict[tuple[str, int], Answer] = {}
+    first = [name for name, expert in experts.items() if not expert.refines]
+    second = [name for name, expert in experts.items() if expert.refines]
+    fits: dict[tuple[str, int], ExpertFit] = {}
 
-    def ask_all(names: list[str], tables: Sequence[NDArray[np.floating]], n_after: int, time_after: float) -> list[str]:
+    def fit_all(names: list[str], starts: Sequence[Cells | None], n_after: int, time_after: float) -> list[str]:
         """Have all splits filled in, or as many as there is time for; who could do so."""
         begun = time.perf_counter()
         for s in range(len(holes)):
             if s and time.perf_counter() + (time.perf_counter() - begun) / s * time_after > stop_at:
                 del holes[s:]
                 break
-            questions = [Question((name, s), experts[name], tables[s], holes[s], seed) for name in names]
+            tasks = [ExpertTask((name, s), experts[name], values, holes[s], seed, starts[s]) for name in names]
             clock = Clock(stop_at, len(names) + n_after if s == 0 else 1, n_threads)
-            answers.update(ask(questions, asker, n_threads, clock))
-            progress(len(answers), (len(holes) + 1) * len(experts))
-        return [name for name in names if all(answers[name, s].cells is not None for s in range(len(holes)))]
+            fits.update(fit_experts_to(tasks, layout, n_threads, clock))
+            progress(len(fits), (len(holes) + 1) * len(experts))
+        return [name for name in names if all(fits[name, s].fit is not None for s in range(len(holes)))]
 
     def guesses_of(names: list[str]) -> list[Cells]:
         """Of cells that are missing or hidden, by split."""
         return [
-            np.stack([columns.standardise(np.asarray(answers[name, s].cells), np.nonzero(hole)[1]) for name in names], axis=1)
+            np.stack([columns.standardise(fits[name, s].cells, np.nonzero(hole)[1]) for name in names], axis=1)
             if names
             else np.empty((int(hole.sum()), 0))
             for s, hole in enumerate(holes)
         ]
 
     # Where the first split shows that there is no time for all of them, those who refine are expected to take longer still.
-    able = ask_all(first, [values] * len(holes), len(second), _WITH_REFINING if second else 1.0)
+    able = fit_all(first, [None] * len(holes), len(second), _WITH_REFINING if second else 1.0)
     of_first = guesses_of(able)
     column = np.concatenate([np.nonzero(each)[1] for each in hidden[: len(holes)]])
     at_hidden = np.concatenate([guess[each[hole]] for guess, each, hole in zip(of_first, hidden, holes, strict=False)])
@@ -212,10 +210,10 @@ def try_experts(
     truth = np.concatenate([standardised[each] for each in hidden[: len(holes)]])
     first_weights = learn_weights(at_hidden - truth[:, None], columns.group[column], columns.width)
     starts = [
-        columns.with_guess(values, hole, combine(guess, first_weights[columns.group[np.nonzero(hole)[1]]]))
+        columns.restore(combine(guess, first_weights[columns.group[np.nonzero(hole)[1]]]), hole)
         for guess, hole in zip(of_first, holes, strict=True)
     ]
-    able_to_refine = ask_all(second, starts, 0, 1.0)
+    able_to_refine = fit_all(second, starts, 0, 1.0)
     names, n_done = (*able, *able_to_refine), len(holes)
     everyone = [np.hstack(both) for both in zip(of_first, guesses_of(able_to_refine), strict=False)]
     hidden = hidden[:n_done]
@@ -231,15 +229,15 @@ def try_experts(
         stands_for=np.concatenate([weight[each] for weight, each in zip(stands_for, hidden, strict=False)]),
         conditional_std=np.concatenate(
             [
-                conditional_std([answers[name, s].expert for name in names], hole, columns)[each[hole]]
+                conditional_std([fits[name, s].model for name in names], hole, columns)[each[hole]]
                 for s, (hole, each) in enumerate(zip(holes, hidden, strict=True))
             ]
         ),
-        left_out={name: max(answers[name, s].failure for s in range(n_done)) for name in experts if name not in names},
+        left_out={name: max(fits[name, s].failure for s in range(n_done)) for name in experts if name not in names},
         rows=rows,
         odds=how.odds,
-        seconds={name: float(np.mean([answers[name, s].seconds for s in range(n_done)])) for name in names},
-        fitted={name: answers[name, 0].expert for name in names},
+        seconds={name: float(np.mean([fits[name, s].seconds for s in range(n_done)])) for name in names},
+        fitted={name: fits[name, 0].model for name in names},
     )
 
 
@@ -254,12 +252,12 @@ def _hide(
     return [hidden[:, columns.group] for hidden, _ in chosen], [weight[:, columns.group] for _, weight in chosen]
 
 
-def conditional_std(experts: Sequence[BaseImputer], missing: NDArray[np.bool_], columns: Columns) -> Cells:
+def conditional_std(models: Sequence[CellModel], missing: NDArray[np.bool_], columns: Columns) -> Cells:
     """How far missing entries may lie from their expectation, as the first Gaussian among the experts has it; 0 without one."""
-    for expert in experts:
-        if isinstance(expert, GaussianEMImputer):
+    for model in models:
+        if isinstance(model, GaussianEMModel):
             unit = columns.scaler.unit[np.nonzero(missing)[1]]
-            return np.asarray(expert.conditional_std(missing) / np.where(unit > 0, unit, np.inf))
+            return np.asarray(model.conditional_std(missing) / np.where(unit > 0, unit, np.inf))
     return np.zeros(int(missing.sum()))
 
 

@@ -2,29 +2,65 @@
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Mapping
+from dataclasses import dataclass, field
 from functools import cache
-from typing import Any, ClassVar, Unpack
+from typing import Any, ClassVar, Unpack, cast
 
 import numpy as np
 from numpy.typing import NDArray
+from sklearn.base import clone
 
 from .._checks import check_choice, check_count, check_flag, check_real
 from .._gpu import check_device
-from .._random import generator, seed_from
+from .._random import generator
 from .._stored import IfThere, Kind, Plain, Record, Scalar
 from .._threads import n_threads, single_blas_thread
 from .._warn import warn_user
 from ..baselines import GaussianMixtureImputer
-from ..estimator import BaseImputer, FitProgress, HiddenValues, progress_bar
+from ..estimator import BaseImputer, HiddenValues, TableParameters
 from ..exceptions import FitStoppedWarning, OtimputeWarning, StoredFileError
+from ..fitting import CellFit, Cells, ColumnLayout, FitProgress, progress_bar
 from ..table import Table, seconds_of
 from ._experts import MIXTURE, OUT_OF_TIME, Asked, add_shrunk, read_experts
-from ._learn import Learned, learn
+from ._learn import learn
 from ._model import AutoModel
-from ._report import NOTHING_LEARNED, NOTHING_MISSING, describe, give_verdict
-from ._trial import Cells, Columns
+from ._report import NOTHING_LEARNED, NOTHING_MISSING, Findings, describe, give_verdict
+
+
+@dataclass(frozen=True)
+class AutoFit(CellFit):
+    """What was learned, with error bars and what there is to say about it."""
+
+    model: AutoModel
+    bars: Cells = field(kw_only=True)  # [N]
+    findings: Findings = field(kw_only=True)
+
+    @property
+    def weights(self) -> dict[Any, dict[str, float]]:
+        """By column, the weight of each expert."""
+        panel = self.model.panel
+        rows = zip(self.findings.names, panel.weights, strict=True)
+        return {name: dict(zip(panel.names, row.tolist(), strict=True)) for name, row in rows}
+
+
+@dataclass(frozen=True)
+class CompleteTable:
+    """Stands for a model that nobody needed yet: experts are tried when there is something to impute, which may be never."""
+
+    values: NDArray[np.float64]
+    layout: ColumnLayout
+    seed: int
+    imputer: AutoImputer
+
+    def impute_cells(self, values: NDArray[np.floating], missing: NDArray[np.bool_], start: Cells | None = None) -> Cells:  # noqa: ARG002
+        """Learn, then impute."""
+        if not missing.any():
+            return np.empty(0)
+        nothing = np.zeros(self.values.shape, dtype=bool)
+        return self.imputer._learn(self.values, nothing, self.layout, self.seed).model.impute_cells(values, missing)
 
 
 class AutoImputer(BaseImputer):
@@ -125,13 +161,13 @@ class AutoImputer(BaseImputer):
     """
 
     _stored: ClassVar[Mapping[str, Kind]] = {
-        "_model": Record((AutoModel,)),
         "weights_": Plain(),
         "scores_": Plain(),
         "verdict_": Scalar(str),
         "hidden_values_": IfThere(Record((HiddenValues,))),
     }
-    _state_version: ClassVar[int] = 3
+    _state_version: ClassVar[int] = 4
+    model_class: ClassVar[type] = AutoModel
 
     weights_: dict[Any, dict[str, float]]
     scores_: dict[Any, dict[str, dict[str, float]]]
@@ -173,9 +209,9 @@ class AutoImputer(BaseImputer):
         """
         check_flag("return_std", return_std)
         table = self._read_new_rows(X)
-        values, missing = self._present(table)
-        cells, bars = self._learned().impute(values, missing) if missing.any() else (np.empty(0), np.empty(0))
-        completed = self._assemble(table, self._with_empty_columns(table, cells))
+        values, missing = self.training_table_.arrays_of(table)
+        cells, bars = self.model_.impute(values, missing) if missing.any() else (np.empty(0), np.empty(0))
+        completed = self._assemble(table, cells)
         return (completed, self._error_bars_of(table, bars)) if return_std else completed
 
     def category_probabilities(self, X: Any) -> dict[Any, NDArray[np.float64]]:
@@ -191,14 +227,14 @@ class AutoImputer(BaseImputer):
         chances : dict of arrays [n_rows, n_categories]
             By name, in the order of ``categories_[name]``. Where a value is observed, its chance is 1.
         """
-        values, missing = self._present(self._read_new_rows(X))
-        names = self._column_names()
-        model = self._learned()
-        found = {names[place]: each for place, each in model.chances(values, missing).items()}
-        for k, place in enumerate(self._groups.tolist()):  # booleans of which only one was ever observed
-            if names[place] in self.categories_ and names[place] not in found:
+        values, missing = self.training_table_.arrays_of(self._read_new_rows(X))
+        model, layout = self.model_, self.training_table_.layout
+        found = {layout.names[place]: each for place, each in model.chances(values, missing).items()}
+        for k, place in enumerate(layout.groups.tolist()):  # booleans of which only one was ever observed
+            name = layout.names[place]
+            if name in self.categories_ and name not in found:
                 only = round(float(model.columns.scaler.restore(np.zeros(1), np.array([k]))[0]))
-                found[names[place]] = np.tile(np.eye(2)[only], (len(values), 1))
+                found[name] = np.tile(np.eye(2)[only], (len(values), 1))
         certain = np.ones((len(values), 1))  # of the only category there is
         return {name: certain if len(labels) == 1 else found[name] for name, labels in self.categories_.items()}
 
@@ -213,46 +249,59 @@ class AutoImputer(BaseImputer):
         if self.n_jobs is not None and self.n_jobs != -1:
             check_count("n_jobs", self.n_jobs, advice="pass None for one thread, -1 for all cores")
 
-    def _fit_table(self, X: Any) -> tuple[Table, Cells]:
-        table, filled = super()._fit_table(X)
-        self.imputation_std_ = self._error_bars_of(table, self._bars_of_fit)
-        del self._bars_of_fit
-        return table, filled
+    @property
+    def model_(self) -> AutoModel:
+        """The model; of a complete table it is learned when there are rows to impute."""
+        model = super().model_
+        if isinstance(model, CompleteTable):
+            fit = self._learn(model.values, np.zeros(model.values.shape, dtype=bool), model.layout, model.seed)
+            self._model = fit.model
+            self.weights_, self.scores_, self.hidden_values_ = fit.weights, fit.findings.scores, fit.findings.hidden_values
+            return fit.model
+        return cast("AutoModel", model)
 
-    def _fit_cells(self, values: NDArray[np.floating], missing: NDArray[np.bool_]) -> NDArray[np.float64]:
-        for name in ("_model", "_to_learn", "hidden_values_"):  # of an earlier fit
-            self.__dict__.pop(name, None)
-        self._seed = seed_from(self.random_state)
-        if missing.any():
-            learned = self._learn(values, missing)
-            self._bars_of_fit = learned.bars
-            return learned.cells
-        # Nothing to fill: experts are asked when new rows need them, which may be never.
-        self._to_learn, self._bars_of_fit = np.array(values), np.empty(0)
-        self.weights_, self.scores_ = {}, {}
-        self.verdict_ = NOTHING_LEARNED if self._n_holes.any() else NOTHING_MISSING
-        return np.empty(0)
+    def fit_cells(
+        self,
+        values: NDArray[np.floating],
+        missing: NDArray[np.bool_],
+        layout: ColumnLayout,
+        *,
+        seed: int,
+        start: Cells | None = None,  # noqa: ARG002
+        deadline: float = math.inf,
+    ) -> CellFit:
+        if not missing.any():
+            return CellFit(np.empty(0), CompleteTable(np.array(values), layout, seed, clone(self)))
+        return self._learn(values, missing, layout, seed, deadline)
 
-    def _impute_cells(self, values: NDArray[np.floating], missing: NDArray[np.bool_]) -> NDArray[np.float64]:
-        return self._learned().impute(values, missing)[0] if missing.any() else np.empty(0)
-
-    def _learned(self) -> AutoModel:
-        """The model; of a table without holes it is learned now that there are rows to fill."""
-        if "_model" not in vars(self):
-            verdict = self.verdict_  # on the table that was fitted
-            self._learn(self._to_learn, np.zeros(self._to_learn.shape, dtype=bool))
-            self.verdict_ = verdict
-            del self._to_learn
-        return self._model
+    def _take_over(self, fit: CellFit, table: Table) -> None:
+        super()._take_over(fit, table)
+        if isinstance(fit, AutoFit):
+            self.weights_, self.scores_, self.hidden_values_ = fit.weights, fit.findings.scores, fit.findings.hidden_values
+            self.verdict_ = give_verdict(fit.findings)
+            self.imputation_std_ = self._error_bars_of(table, fit.bars)
+            self._warn_of_left_out(fit.findings.left_out)
+        else:
+            self.weights_, self.scores_ = {}, {}
+            self.verdict_ = NOTHING_LEARNED if self.training_table_.n_missing.any() else NOTHING_MISSING
+            self.imputation_std_ = self._error_bars_of(table, np.empty(0))
 
     def _state(self) -> dict[str, Any]:
-        self._learned()
+        _ = self.model_  # a file holds what was learned
         return super()._state()
 
-    def _learn(self, values: NDArray[np.floating], missing: NDArray[np.bool_]) -> Learned:
+    def _learn(
+        self,
+        values: NDArray[np.floating],
+        missing: NDArray[np.bool_],
+        layout: ColumnLayout,
+        seed: int,
+        deadline: float = math.inf,
+    ) -> AutoFit:
         if self.max_seconds is not None:
             self._compile()
         begun = time.perf_counter()
+        limit = min(math.inf if self.max_seconds is None else float(self.max_seconds), deadline - begun)
         experts = add_shrunk(read_experts(self.experts, self.device), *values.shape)
         draws = self.target == "distribution"
         if draws:
@@ -263,50 +312,32 @@ class AutoImputer(BaseImputer):
                 for show in bar:
                     show(FitProgress(n_asked, n_to_ask, time.perf_counter() - begun, {"loss": []}))
 
-            codes = [self._encoding.codes[place] for place in self._groups]
-            is_label = np.array([code.has_labels or code.kind == "ordered" for code in codes], dtype=bool)
             learned = learn(
-                experts, self, values, missing, Columns.of(values, missing, self._groups, self._scaled, is_label), codes,
-                self._groups,
+                experts, layout, values, missing,
                 draws=draws, fractions=self.integers == "float", n_splits=self.n_splits,
-                limit=np.inf if self.max_seconds is None else float(self.max_seconds), seed=self._seed,
-                n_threads=n_threads(self.n_jobs), progress=progress,
+                limit=limit, seed=seed, n_threads=n_threads(self.n_jobs), progress=progress,
             )  # fmt: skip
-            self._model = learned.model
-            self._report(learned, values, missing)
-        self._warn_of_left_out(learned.left_out)
-        return learned
-
-    def _report(self, learned: Learned, values: NDArray[np.floating], missing: NDArray[np.bool_]) -> None:
-        names = self._column_names()
-        found = describe(
-            learned, values, missing, self._encoding.codes, self._groups, names, generator(self._seed, "unseen regions")
-        )
-        panel = learned.model.panel
-        self.weights_ = {
-            name: dict(zip(panel.names, row.tolist(), strict=True))
-            for name, row in zip(found.names, panel.weights, strict=True)
-        }
-        self.scores_, self.hidden_values_, self.verdict_ = found.scores, found.hidden_values, give_verdict(found)
-
-    def _column_names(self) -> list[Any]:
-        return list(self._encoding.names or range(self.n_features_in_))
+            findings = describe(
+                learned, values, missing, layout.codes, layout.groups, layout.names, generator(seed, "unseen regions")
+            )
+        return AutoFit(learned.cells, learned.model, bars=learned.bars, findings=findings)
 
     def _error_bars_of(self, table: Table, bars: Cells) -> Any:
         """The error bars of a table, as a table of its kind, from those of its imputed coordinates."""
+        training = self.training_table_
         by_coordinate = np.zeros(table.missing.shape)
-        by_coordinate[table.missing] = self._with_empty_columns(table, bars)
-        known = ~self._empty
-        if "_model" in vars(self):
+        by_coordinate[table.missing] = training.with_empty_columns(table, bars)
+        known = ~training.empty
+        if isinstance(self._model, AutoModel):
             known[known] = self._model.columns.scaler.spread > 0
         by_coordinate[:, ~known] = np.nan  # nothing is known about how its values vary
         found = np.zeros(table.holes.shape)
         place = 0
-        for k, code in enumerate(self._encoding.codes):
+        for k, code in enumerate(table.codes):
             own = by_coordinate[:, place] * seconds_of(code) if code.width else np.full(len(found), np.nan)
             found[:, k] = np.where(table.holes[:, k], own, 0.0)
             place += code.width
-        return table.numbers_like_source(found, self._kept)
+        return table.numbers_like_source(found, training.kept)
 
     def _warn_of_left_out(self, left_out: Mapping[str, str]) -> None:
         late = [name for name, why in left_out.items() if why == OUT_OF_TIME]
@@ -321,12 +352,9 @@ class AutoImputer(BaseImputer):
 
     def _restore_state(self, state: dict[str, Any], sizes: dict[str, int]) -> None:
         super()._restore_state(state, sizes)
-        model = self._model
-        fits = np.array_equal(model.columns.group, np.unique(self._groups, return_inverse=True)[1])
-        fits &= all(np.array_equal(each._groups, self._groups) for each in model.panel.experts)
-        mixture = dict(zip(model.panel.names, model.panel.experts, strict=True)).get(MIXTURE)
-        fits &= "hidden_values_" not in state or self.hidden_values_.rows.max(initial=-1) < self._n_rows
-        if not fits or (model.draws and not isinstance(mixture, GaussianMixtureImputer)):
+        fits = np.array_equal(self.model_.columns.group, np.unique(self.training_table_.layout.groups, return_inverse=True)[1])
+        fits &= "hidden_values_" not in state or self.hidden_values_.rows.max(initial=-1) < self.training_table_.n_rows
+        if not fits:
             raise StoredFileError("experts, weights and columns do not go together; save the imputer again")
 
     @staticmethod

@@ -7,8 +7,6 @@
 [4.0, 8.0]
 """
 
-from ._refining import RefiningImputer as RefiningImputer
-from ._standardised import StandardisedImputer as StandardisedImputer
 from .extra_trees import ExtraTreesImputer
 from .gain import GAINImputer
 from .gaussian_em import GaussianEMImputer
@@ -19,7 +17,9 @@ from .knn import KNNImputer
 from .mean import MeanImputer
 from .missforest import MissForestImputer
 from .miwae import MIWAEImputer
+from .refining import RefiningImputer as RefiningImputer
 from .softimpute import SoftImputer
+from .standardised import StandardisedImputer as StandardisedImputer
 from .vaeac import VAEACImputer
 
 __all__ = [

@@ -21,7 +21,7 @@ from .._torch import take_weights, torch_for, torch_session, weights_of
 from .._warn import warn_user
 from ..estimator import Callback, FitProgress, check_callbacks, hide_cells, progress_bar, score_cells, warn_of_stop
 from ..exceptions import DivergedError, OtimputeWarning, StoredFileError
-from ._standardised import Holes, Rows, StandardisedImputer
+from .standardised import Holes, Rows, StandardisedImputer
 
 if TYPE_CHECKING:
     from torch import Tensor

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any, ClassVar, Unpack
 
 import numpy as np
@@ -10,12 +10,38 @@ import numpy as np
 from .._checks import check_count, check_real
 from .._deadline import check_deadline
 from .._random import generator
-from .._stored import IfThere, Kind, ListOf, Record
+from .._stored import stored
+from ..estimator import TableParameters
 from ..trees import Forest, grow_extra_trees
-from ._refining import RefiningImputer
-from ._standardised import Holes, Rows
+from .refining import RefiningImputer, RefiningModel
+from .standardised import Holes, RowFit, Rows, Training
 
 _MOST_TRIED = 50  # columns at a split: in wide tables time goes nowhere else
+
+
+@stored()
+@dataclass(frozen=True)
+class TreeRounds:
+    """The forests of every round; the result is the mean over the rounds."""
+
+    rounds: list[list[Forest]]
+
+    def fill(self, rows: Rows, holes: Holes) -> Rows:
+        """Rows with better values in their holes."""
+        current, mean = rows.copy(), np.zeros_like(rows)
+        for forests in self.rounds:
+            for forest in forests:
+                _predict(forest, current, holes[:, forest.columns[0]])
+            mean += current / len(self.rounds)
+        return mean
+
+
+@stored()
+@dataclass(frozen=True)
+class ExtraTreesModel(RefiningModel):
+    """Forests that refine a first guess."""
+
+    method: TreeRounds | None
 
 
 class ExtraTreesImputer(RefiningImputer):
@@ -51,7 +77,7 @@ class ExtraTreesImputer(RefiningImputer):
     True
     """
 
-    _stored: ClassVar[Mapping[str, Kind]] = {"_rounds": IfThere(ListOf(ListOf(Record((Forest,)))))}
+    model_class: ClassVar[type] = ExtraTreesModel
 
     def __init__(
         self,
@@ -79,15 +105,16 @@ class ExtraTreesImputer(RefiningImputer):
         check_count("min_samples_leaf", self.min_samples_leaf)
         check_count("max_rows", self.max_rows)
 
-    def _fit_rows(self, rows: Rows, holes: Holes, seed: int) -> Rows:
-        rng = generator(seed, "extra trees")
-        targets = self._targets(holes)
+    def _fit_rows(self, training: Training) -> RowFit:
+        rows, holes = training.rows, training.holes
+        rng = generator(training.seed, "extra trees")
+        targets = training.targets()
         current, mean = rows.copy(), np.zeros_like(rows)
-        self._rounds: list[list[Forest]] = []
+        rounds: list[list[Forest]] = []
         for _ in range(self.n_rounds):
             forests = []
             for columns in targets:
-                check_deadline(self.deadline)
+                check_deadline(training.deadline)
                 inputs = np.setdiff1d(np.arange(rows.shape[1]), columns)
                 where = holes[:, columns[0]]
                 forest = grow_extra_trees(
@@ -103,17 +130,9 @@ class ExtraTreesImputer(RefiningImputer):
                 )
                 _predict(forest, current, where)
                 forests.append(forest)
-            self._rounds.append(forests)
+            rounds.append(forests)
             mean += current / self.n_rounds
-        return mean
-
-    def _complete_rows(self, rows: Rows, holes: Holes) -> Rows:
-        current, mean = rows.copy(), np.zeros_like(rows)
-        for forests in self._rounds:
-            for forest in forests:
-                _predict(forest, current, holes[:, forest.columns[0]])
-            mean += current / len(self._rounds)
-        return mean
+        return RowFit(mean, TreeRounds(rounds))
 
 
 def _predict(forest: Forest, rows: Rows, where: Holes) -> None:

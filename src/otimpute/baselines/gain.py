@@ -15,7 +15,7 @@ from .._torch import torch_for
 from .._warn import warn_user
 from ..exceptions import OtimputeWarning
 from ._deep import DeepImputer
-from ._standardised import Holes, Rows
+from .standardised import Holes, Rows
 
 if TYPE_CHECKING:
     from torch import Tensor

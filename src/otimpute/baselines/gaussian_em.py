@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar, Unpack
 
@@ -10,12 +9,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .._checks import check_count, check_real
-from .._stored import Kind, Record, stored
+from .._stored import stored
 from .._threads import single_blas_thread
 from ..estimator import TableParameters
 from ..fitting import FitSummary
 from ..gaussian import GaussianModel, fit_gaussian
-from ._standardised import RowFit, StandardisedImputer, StandardisedModel, Training
+from .standardised import RowFit, StandardisedImputer, StandardisedModel, Training
 
 
 @stored()
@@ -72,9 +71,8 @@ class GaussianEMImputer(StandardisedImputer):
     np.True_
     """
 
-    _ends_early: ClassVar[bool] = True
-    _model_class: ClassVar[type[StandardisedModel]] = GaussianEMModel
-    _stored: ClassVar[Mapping[str, Kind]] = {"_model": Record((GaussianEMModel,))}
+    ends_early: ClassVar[bool] = True
+    model_class: ClassVar[type] = GaussianEMModel
     _model: GaussianEMModel
 
     def __init__(

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any, ClassVar, Unpack
 
 import numpy as np
@@ -12,11 +13,60 @@ from .._checks import check_count, check_real
 from .._deadline import OutOfTime, check_deadline
 from .._random import generator
 from .._row_noise import normal, uniform
-from .._stored import IfThere, Kind, ListOf, Record, Whole
+from .._stored import stored
+from ..estimator import TableParameters
+from ..fitting import FitSummary
 from ..gaussian import MixtureModel, fit_gaussian, fit_mixture
-from ._standardised import Holes, Rows, StandardisedImputer
+from .standardised import Holes, RowFit, Rows, StandardisedImputer, StandardisedModel, Training
 
 _ROWS_PER_COMPONENT = 5
+
+
+@stored()
+@dataclass(frozen=True)
+class Mixtures:
+    """Mixtures of several sizes, which are averaged."""
+
+    mixtures: list[MixtureModel]
+
+    def __post_init__(self) -> None:
+        if not self.mixtures:
+            raise ValueError("there must be a mixture")
+
+    def fill(self, rows: Rows, holes: Holes) -> Rows:
+        """Rows with their holes filled."""
+        return np.asarray(np.mean([mixture.fill(rows, holes) for mixture in self.mixtures], axis=0))
+
+    def draw_residuals(self, rows: Rows, holes: Holes, keys: NDArray[np.uint64]) -> Rows:
+        """How far draws of the holes lie from their expectation; each row uses one mixture."""
+        residuals = np.zeros(rows.shape)
+        chosen = (uniform(keys, 0) * len(self.mixtures)).astype(np.int64)
+        for place, mixture in enumerate(self.mixtures):
+            mine = np.flatnonzero(chosen == place)
+            chance, noise = uniform(keys[mine], 1), normal(keys[mine], holes.shape[1], first=2)
+            residuals[mine] = mixture.draw_residuals(rows[mine], holes[mine], chance, noise)
+        return residuals
+
+
+@stored()
+@dataclass(frozen=True)
+class GaussianMixtureModel(StandardisedModel):
+    """Mixtures of Gaussians."""
+
+    method: Mixtures | None
+
+    def draw_residuals(
+        self, values: NDArray[np.floating], missing: NDArray[np.bool_], keys: NDArray[np.uint64]
+    ) -> NDArray[np.float64]:
+        """How far draws of the missing entries lie from their expectation, row by row, in the columns' units.
+
+        A row's draw follows from its key and its observed values, whatever rows it comes with.
+        """
+        residuals = np.zeros(missing.shape)
+        if self.method is not None:
+            rows, holes = self.columns.standardise(values, missing)
+            residuals[:, self.columns.varying] = self.method.draw_residuals(rows, holes, keys)
+        return (residuals * self.columns.scaler.unit)[missing]
 
 
 class GaussianMixtureImputer(StandardisedImputer):
@@ -56,10 +106,7 @@ class GaussianMixtureImputer(StandardisedImputer):
     True
     """
 
-    _stored: ClassVar[Mapping[str, Kind]] = {
-        "n_iter_": IfThere(Whole()),
-        "_mixtures": IfThere(ListOf(Record((MixtureModel,)))),
-    }
+    model_class: ClassVar[type] = GaussianMixtureModel
 
     def __init__(
         self,
@@ -92,11 +139,12 @@ class GaussianMixtureImputer(StandardisedImputer):
     def _sizes(self) -> Sequence[int]:
         return self.n_components if isinstance(self.n_components, (tuple, list)) else (self.n_components,)
 
-    def _fit_rows(self, rows: Rows, holes: Holes, seed: int) -> Rows:
-        start = fit_gaussian(rows, holes, deadline=self.deadline).fill(rows, holes)
-        check_deadline(self.deadline)
+    def _fit_rows(self, training: Training) -> RowFit:
+        rows, holes, deadline = training.rows, training.holes, training.deadline
+        start = fit_gaussian(rows, holes, deadline=deadline).fill(rows, holes)
+        check_deadline(deadline)
         most = max(1, len(rows) // _ROWS_PER_COMPONENT)
-        self._mixtures: list[MixtureModel] = []
+        mixtures: list[MixtureModel] = []
         for place, size in enumerate(self._sizes()):
             try:
                 mixture = fit_mixture(
@@ -104,36 +152,20 @@ class GaussianMixtureImputer(StandardisedImputer):
                     holes,
                     min(int(size), most),
                     start=start,
-                    rng=generator(seed, f"mixture {place}"),
+                    rng=generator(training.seed, f"mixture {place}"),
                     prior_rows=self.prior_rows,
                     tolerance=self.tol,
                     max_iterations=self.max_iter,
-                    deadline=self.deadline,
+                    deadline=deadline,
                 )
             except OutOfTime:
-                if not self._mixtures:
+                if not mixtures:
                     raise
                 break  # those that are done must do
-            self._mixtures.append(mixture)
-        self.n_iter_ = max(mixture.n_iterations for mixture in self._mixtures)
-        return self._complete_rows(rows, holes)
+            mixtures.append(mixture)
+        method = Mixtures(mixtures)
+        return RowFit(method.fill(rows, holes), method, FitSummary(n_steps=max(each.n_iterations for each in mixtures)))
 
-    def _complete_rows(self, rows: Rows, holes: Holes) -> Rows:
-        return np.asarray(np.mean([mixture.fill(rows, holes) for mixture in self._mixtures], axis=0))
-
-    def draw_residuals(
-        self, values: NDArray[np.floating], missing: NDArray[np.bool_], keys: NDArray[np.uint64]
-    ) -> NDArray[np.float64]:
-        """How far draws of the missing entries lie from their expectation, row by row, in the columns' units.
-
-        A row's draw follows from its key and its observed values, whatever rows it comes with; each row uses one mixture.
-        """
-        rows, holes = self._standardise(values, missing)
-        residuals = np.zeros(missing.shape)
-        if len(self._varying):
-            chosen = (uniform(keys, 0) * len(self._mixtures)).astype(np.int64)
-            for place, mixture in enumerate(self._mixtures):
-                mine = np.flatnonzero(chosen == place)
-                chance, noise = uniform(keys[mine], 1), normal(keys[mine], holes.shape[1], first=2)
-                residuals[np.ix_(mine, self._varying)] = mixture.draw_residuals(rows[mine], holes[mine], chance, noise)
-        return (residuals * self._scaler.unit)[missing]
+    def _publish(self) -> None:
+        if self.fit_summary_.n_steps is not None:
+            self.n_iter_ = self.fit_summary_.n_steps

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
 from typing import Any, ClassVar, Unpack
@@ -12,13 +11,15 @@ from numpy.typing import NDArray
 
 from .._checks import check_count, check_real
 from .._random import generator
-from .._stored import Array, IfThere, Kind, Record, Whole, stored
-from ._standardised import Holes, Rows, StandardisedImputer
+from .._stored import Array, stored
+from ..estimator import TableParameters
+from ..fitting import FitSummary
+from .standardised import Holes, RowFit, Rows, StandardisedImputer, StandardisedModel, Training
 
 
 @stored(groups="varying", start="varying", column=Array("S", index_of="varying"), coefficients="S varying", intercept="S")
 @dataclass(frozen=True)
-class _Chain:
+class Chain:
     """Linear predictions of one column after the other, from all columns but those of its own group."""
 
     groups: NDArray[np.int64]  # [d]
@@ -28,7 +29,7 @@ class _Chain:
     intercept: NDArray[np.float64]  # [S]
 
     @classmethod
-    def of(cls, groups: NDArray[np.int64], fitted: Any) -> _Chain:
+    def of(cls, groups: NDArray[np.int64], fitted: Any) -> Chain:
         """From a fitted imputer of scikit-learn's."""
         steps = fitted.imputation_sequence_
         coefficients = np.zeros((len(steps), len(groups)))
@@ -38,7 +39,7 @@ class _Chain:
         intercept = np.array([step.estimator.intercept_ for step in steps], dtype=np.float64)
         return cls(groups, fitted.initial_imputer_.statistics_, column, coefficients, intercept)
 
-    def complete(self, rows: Rows, holes: Holes) -> Rows:
+    def fill(self, rows: Rows, holes: Holes) -> Rows:
         """Follow the chain, to the bit as scikit-learn does."""
         completed = np.where(holes, self.start, rows)
         for column, coefficients, intercept in zip(self.column, self.coefficients, self.intercept, strict=True):
@@ -48,6 +49,14 @@ class _Chain:
                 # Products of a matrix in another layout would round otherwise: first columns, then rows, as scikit-learn.
                 completed[where, column] = completed[:, inputs][where] @ coefficients[inputs] + intercept
         return completed
+
+
+@stored()
+@dataclass(frozen=True)
+class ICEModel(StandardisedModel):
+    """A chain of regressions."""
+
+    method: Chain | None
 
 
 class ICEImputer(StandardisedImputer):
@@ -82,7 +91,7 @@ class ICEImputer(StandardisedImputer):
     np.float64(8.0)
     """
 
-    _stored: ClassVar[Mapping[str, Kind]] = {"n_iter_": IfThere(Whole(at_least=1)), "_chain": IfThere(Record((_Chain,)))}
+    model_class: ClassVar[type] = ICEModel
 
     def __init__(
         self,
@@ -101,17 +110,16 @@ class ICEImputer(StandardisedImputer):
         check_count("max_iter", self.max_iter)
         check_real("tol", self.tol, at_least=0)
 
-    def _fit_rows(self, rows: Rows, holes: Holes, seed: int) -> Rows:
-        groups = self._groups[self._varying]
-        draw = int(generator(seed, "ice").integers(2**31))
-        chain = chain_without_siblings(groups, max_iter=self.max_iter, tol=self.tol, random_state=draw)
-        completed = np.asarray(chain.fit_transform(np.where(holes, np.nan, rows)))
-        self.n_iter_ = max(int(chain.n_iter_), 1)
-        self._chain = _Chain.of(groups, chain)
-        return completed
+    def _fit_rows(self, training: Training) -> RowFit:
+        draw = int(generator(training.seed, "ice").integers(2**31))
+        chain = chain_without_siblings(training.groups, max_iter=self.max_iter, tol=self.tol, random_state=draw)
+        completed = np.asarray(chain.fit_transform(np.where(training.holes, np.nan, training.rows)))
+        summary = FitSummary(n_steps=max(int(chain.n_iter_), 1))
+        return RowFit(completed, Chain.of(training.groups, chain), summary)
 
-    def _complete_rows(self, rows: Rows, holes: Holes) -> Rows:
-        return self._chain.complete(rows, holes)
+    def _publish(self) -> None:
+        if self.fit_summary_.n_steps is not None:
+            self.n_iter_ = self.fit_summary_.n_steps
 
 
 def chain_without_siblings(

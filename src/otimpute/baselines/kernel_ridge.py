@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import math
 from dataclasses import dataclass
 from typing import Any, ClassVar, Unpack
 
@@ -12,16 +12,34 @@ from numpy.typing import NDArray
 from .._checks import check_count, check_real
 from .._deadline import check_deadline
 from .._random import generator
-from .._stored import Array, IfThere, Kind, ListOf, Record, stored
-from ._refining import RefiningImputer
-from ._standardised import Holes, Rows
+from .._stored import Array, Real, stored
+from ..estimator import TableParameters
+from .refining import RefiningImputer, RefiningModel
+from .standardised import Holes, RowFit, Rows, Training
 
 _CHUNK = 4096  # rows predicted at a time: their kernel with all known rows is held in memory
 
 
+@stored(length=Real(above=0))
+@dataclass(frozen=True)
+class Kernel:
+    """How alike rows are."""
+
+    length: float
+    linear: float
+
+    def of(self, rows: Rows, others: Rows, columns: NDArray[np.int64]) -> NDArray[np.float64]:
+        """Between rows, without the ``columns`` that are to be predicted."""
+        x, y = np.delete(rows, columns, axis=1), np.delete(others, columns, axis=1)
+        products, p = x @ y.T, x.shape[1]
+        distance = np.maximum((x**2).sum(axis=1)[:, None] + (y**2).sum(axis=1) - 2 * products, 0)
+        kernel = np.exp(distance * (-0.5 / (p * self.length**2)))
+        return np.asarray(kernel + (self.linear / p) * products if self.linear else kernel)
+
+
 @stored(columns=Array("K", index_of="varying"), weights="R K", centre="K", low="K", high="K")
 @dataclass(frozen=True)
-class _Regression:
+class Regression:
     """How the rows of a round predict some columns."""
 
     columns: NDArray[np.int64]  # [K]
@@ -33,15 +51,51 @@ class _Regression:
 
 @stored(rows="R varying")
 @dataclass(frozen=True)
-class _Round:
+class Round:
     """The completed rows that predictions are made from, and the regressions on them."""
 
     rows: NDArray[np.float64]  # [R, d]
-    regressions: list[_Regression]
+    regressions: list[Regression]
 
     def __post_init__(self) -> None:
         if any(len(each.weights) != len(self.rows) for each in self.regressions):
             raise ValueError("every row needs a weight")
+
+    def predict(self, kernel: Kernel, rows: Rows, holes: Holes, deadline: float) -> Rows:
+        """Rows with every hole predicted from the other columns."""
+        following = rows.copy()
+        for each in self.regressions:
+            check_deadline(deadline)
+            used = np.flatnonzero(each.weights.any(axis=1))
+            where = np.flatnonzero(holes[:, each.columns[0]])
+            for begin in range(0, len(where), _CHUNK):
+                some = where[begin : begin + _CHUNK]
+                predicted = each.centre + kernel.of(rows[some], self.rows[used], each.columns) @ each.weights[used]
+                following[np.ix_(some, each.columns)] = np.clip(predicted, each.low, each.high)
+        return following
+
+
+@stored()
+@dataclass(frozen=True)
+class KernelRounds:
+    """Rounds of predictions, each from the rows of the one before."""
+
+    kernel: Kernel
+    rounds: list[Round]
+
+    def fill(self, rows: Rows, holes: Holes, deadline: float = math.inf) -> Rows:
+        """Rows with better values in their holes."""
+        for each in self.rounds:
+            rows = each.predict(self.kernel, rows, holes, deadline)
+        return rows
+
+
+@stored()
+@dataclass(frozen=True)
+class KernelRidgeModel(RefiningModel):
+    """Regressions that refine a first guess."""
+
+    method: KernelRounds | None
 
 
 class KernelRidgeImputer(RefiningImputer):
@@ -77,7 +131,7 @@ class KernelRidgeImputer(RefiningImputer):
     True
     """
 
-    _stored: ClassVar[Mapping[str, Kind]] = {"_rounds": IfThere(ListOf(Record((_Round,))))}
+    model_class: ClassVar[type] = KernelRidgeModel
 
     def __init__(
         self,
@@ -105,57 +159,33 @@ class KernelRidgeImputer(RefiningImputer):
         check_count("n_rounds", self.n_rounds)
         check_count("max_rows", self.max_rows)
 
-    def _fit_rows(self, rows: Rows, holes: Holes, seed: int) -> Rows:
+    def _fit_rows(self, training: Training) -> RowFit:
+        rows, holes = training.rows, training.holes
         chosen = np.arange(len(rows))
         if len(rows) > self.max_rows:
-            chosen = np.sort(generator(seed, "rows").choice(len(rows), self.max_rows, replace=False))
-        targets = self._targets(holes)
+            chosen = np.sort(generator(training.seed, "rows").choice(len(rows), self.max_rows, replace=False))
+        targets, kernel = training.targets(), Kernel(self.length, self.linear)
         known, known_holes = rows[chosen], holes[chosen]
-        self._rounds: list[_Round] = []
+        rounds: list[Round] = []
         for _ in range(self.n_rounds):
-            regressions = [self._regress(known, known_holes, columns) for columns in targets]
-            self._rounds.append(_Round(known, regressions))
-            known = self._next(self._rounds[-1], known, known_holes)
-        return self._complete_rows(rows, holes)
+            regressions = [self._regress(kernel, known, known_holes, columns, training.deadline) for columns in targets]
+            rounds.append(Round(known, regressions))
+            known = rounds[-1].predict(kernel, known, known_holes, training.deadline)
+        method = KernelRounds(kernel, rounds)
+        return RowFit(method.fill(rows, holes, training.deadline), method)
 
-    def _complete_rows(self, rows: Rows, holes: Holes) -> Rows:
-        for each in self._rounds:
-            rows = self._next(each, rows, holes)
-        return rows
-
-    def _regress(self, rows: Rows, holes: Holes, columns: NDArray[np.int64]) -> _Regression:
+    def _regress(self, kernel: Kernel, rows: Rows, holes: Holes, columns: NDArray[np.int64], deadline: float) -> Regression:
         from scipy.linalg import cho_factor, cho_solve
 
-        check_deadline(self.deadline)
+        check_deadline(deadline)
         observed = np.flatnonzero(~holes[:, columns[0]])
         truth = rows[np.ix_(observed, columns)]
         weights = np.zeros((len(rows), len(columns)))
         if len(observed) == 0:  # possible among a sample of the rows
             nothing = np.zeros(len(columns))
-            return _Regression(columns, weights, nothing, nothing, nothing)
-        kernel = self._kernel(rows[observed], rows[observed], columns)
-        kernel[np.diag_indices(len(observed))] += self.ridge
+            return Regression(columns, weights, nothing, nothing, nothing)
+        products = kernel.of(rows[observed], rows[observed], columns)
+        products[np.diag_indices(len(observed))] += self.ridge
         centre = truth.mean(axis=0)
-        weights[observed] = cho_solve(cho_factor(kernel, lower=True, overwrite_a=True, check_finite=False), truth - centre)
-        return _Regression(columns, weights, centre, truth.min(axis=0), truth.max(axis=0))
-
-    def _next(self, previous: _Round, rows: Rows, holes: Holes) -> Rows:
-        """Rows with every hole predicted from the other columns."""
-        following = rows.copy()
-        for each in previous.regressions:
-            check_deadline(self.deadline)
-            used = np.flatnonzero(each.weights.any(axis=1))
-            where = np.flatnonzero(holes[:, each.columns[0]])
-            for begin in range(0, len(where), _CHUNK):
-                some = where[begin : begin + _CHUNK]
-                predicted = each.centre + self._kernel(rows[some], previous.rows[used], each.columns) @ each.weights[used]
-                following[np.ix_(some, each.columns)] = np.clip(predicted, each.low, each.high)
-        return following
-
-    def _kernel(self, rows: Rows, others: Rows, columns: NDArray[np.int64]) -> NDArray[np.float64]:
-        """Between rows, without the ``columns`` that are to be predicted."""
-        x, y = np.delete(rows, columns, axis=1), np.delete(others, columns, axis=1)
-        products, p = x @ y.T, x.shape[1]
-        distance = np.maximum((x**2).sum(axis=1)[:, None] + (y**2).sum(axis=1) - 2 * products, 0)
-        kernel = np.exp(distance * (-0.5 / (p * self.length**2)))
-        return np.asarray(kernel + (self.linear / p) * products if self.linear else kernel)
+        weights[observed] = cho_solve(cho_factor(products, lower=True, overwrite_a=True, check_finite=False), truth - centre)
+        return Regression(columns, weights, centre, truth.min(axis=0), truth.max(axis=0))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, ClassVar, Unpack
@@ -11,13 +10,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .._checks import check_choice, check_count
-from .._stored import Array, IfThere, Kind, Record, Whole, stored
-from ._standardised import Holes, Rows, StandardisedImputer
+from .._stored import Array, Whole, stored
+from ..estimator import TableParameters
+from .standardised import Holes, RowFit, Rows, StandardisedImputer, StandardisedModel, Training
 
 
 @stored(rows=Array("R varying", nan=True), n_neighbors=Whole(at_least=1))
 @dataclass(frozen=True)
-class _Neighbours:
+class Neighbours:
     """The training rows and how to use them."""
 
     rows: NDArray[np.float64]  # [R, d], NaN in the holes
@@ -35,6 +35,18 @@ class _Neighbours:
         from sklearn.impute import KNNImputer as ScikitLearnKNN
 
         return ScikitLearnKNN(n_neighbors=self.n_neighbors, weights=self.weights, copy=False).fit(self.rows)
+
+    def fill(self, rows: Rows, holes: Holes) -> Rows:
+        """Rows with their holes filled."""
+        return np.asarray(self.method.transform(np.where(holes, np.nan, rows)))
+
+
+@stored()
+@dataclass(frozen=True)
+class KNNModel(StandardisedModel):
+    """The nearest of the training rows."""
+
+    method: Neighbours | None
 
 
 class KNNImputer(StandardisedImputer):
@@ -62,7 +74,7 @@ class KNNImputer(StandardisedImputer):
     np.float64(11.0)
     """
 
-    _stored: ClassVar[Mapping[str, Kind]] = {"_neighbours": IfThere(Record((_Neighbours,)))}
+    model_class: ClassVar[type] = KNNModel
 
     def __init__(
         self,
@@ -81,9 +93,6 @@ class KNNImputer(StandardisedImputer):
         check_count("n_neighbors", self.n_neighbors)
         check_choice("weights", self.weights, ["uniform", "distance"])
 
-    def _fit_rows(self, rows: Rows, holes: Holes, seed: int) -> Rows:  # noqa: ARG002
-        self._neighbours = _Neighbours(np.where(holes, np.nan, rows), self.n_neighbors, self.weights)
-        return self._complete_rows(rows, holes)
-
-    def _complete_rows(self, rows: Rows, holes: Holes) -> Rows:
-        return np.asarray(self._neighbours.method.transform(np.where(holes, np.nan, rows)))
+    def _fit_rows(self, training: Training) -> RowFit:
+        neighbours = Neighbours(np.where(training.holes, np.nan, training.rows), self.n_neighbors, self.weights)
+        return RowFit(neighbours.fill(training.rows, training.holes), neighbours)

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar, Unpack
 
 import numpy as np
 from numpy.typing import NDArray
 
-from .._stored import Kind, Record, stored
+from .._stored import stored
 from ..estimator import BaseImputer, TableParameters
 from ..fitting import CellFit, Cells, ColumnLayout
 
@@ -49,7 +48,8 @@ class MeanImputer(BaseImputer):
     [[1.0, 2.0], [3.0, 2.0]]
     """
 
-    _stored: ClassVar[Mapping[str, Kind]] = {"_model": Record((MeanModel,))}
+    ends_early: ClassVar[bool] = True
+    model_class: ClassVar[type] = MeanModel
     _model: MeanModel
 
     def __init__(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any, ClassVar, Unpack
 
 import numpy as np
@@ -11,11 +11,42 @@ from numpy.typing import NDArray
 from .._checks import check_count
 from .._deadline import check_deadline
 from .._random import generator
-from .._stored import IfThere, Kind, ListOf, Record, Scalar, Whole
+from .._stored import Whole, stored
+from ..estimator import TableParameters
+from ..fitting import FitSummary
 from ..trees import Forest
-from ._standardised import Holes, Rows, StandardisedImputer
+from .standardised import Holes, RowFit, Rows, StandardisedImputer, StandardisedModel, Training
 
 _MOST_ROUNDS = 1_000_000  # nobody waits longer, and a file that asks for more is not ours
+
+
+@stored(n_rounds=Whole(at_most=_MOST_ROUNDS))
+@dataclass(frozen=True)
+class ForestRounds:
+    """Forests, and how many times rows go through them."""
+
+    forests: list[Forest]
+    n_rounds: int
+
+    def fill(self, rows: Rows, holes: Holes) -> Rows:
+        """Rows with their holes filled."""
+        completed = rows.copy()
+        for _ in range(self.n_rounds):
+            before = completed.copy()
+            for forest in self.forests:
+                where = holes[:, forest.columns[0]]
+                completed[np.ix_(where, forest.columns)] = forest.predict(completed[where])
+            if np.array_equal(completed, before):
+                break  # further rounds would change nothing either
+        return completed
+
+
+@stored()
+@dataclass(frozen=True)
+class MissForestModel(StandardisedModel):
+    """The forests of the last round."""
+
+    method: ForestRounds | None
 
 
 class MissForestImputer(StandardisedImputer):
@@ -60,11 +91,7 @@ class MissForestImputer(StandardisedImputer):
     True
     """
 
-    _stored: ClassVar[Mapping[str, Kind]] = {
-        "n_iter_": IfThere(Whole(at_most=_MOST_ROUNDS)),
-        "converged_": IfThere(Scalar(bool)),
-        "_forests": IfThere(ListOf(Record((Forest,)))),
-    }
+    model_class: ClassVar[type] = MissForestModel
 
     def __init__(
         self,
@@ -90,33 +117,34 @@ class MissForestImputer(StandardisedImputer):
         check_count("max_iter", self.max_iter)
         check_count("min_samples_leaf", self.min_samples_leaf)
 
-    def _fit_rows(self, rows: Rows, holes: Holes, seed: int) -> Rows:
-        seeds = generator(seed, "forests")
-        targets = self._targets(holes)
+    def _fit_rows(self, training: Training) -> RowFit:
+        rows, holes = training.rows, training.holes
+        seeds = generator(training.seed, "forests")
+        targets = training.targets()
         incomplete = [columns for columns in targets if holes[:, columns[0]].any()]
-        self.n_iter_, self.converged_ = self.max_iter, not incomplete
+        n_rounds, converged = self.max_iter, not incomplete
         current, moved_before = rows, np.inf
         found: dict[int, Forest] = {}
         for round_number in range(1, self.max_iter + 1 if incomplete else 1):
             forests = {}
             update = current.copy()
             for columns in incomplete:
-                check_deadline(self.deadline)
+                check_deadline(training.deadline)
                 where = holes[:, columns[0]]
                 forest = forests[columns[0]] = self._fit_forest(update, columns, ~where, seeds)
                 update[np.ix_(where, columns)] = forest.predict(update[where])
             moved = float(((update - current) ** 2).sum() / (update**2).sum())
             if moved >= moved_before:
-                self.converged_ = True
+                converged = True
                 break
             current, moved_before = update, moved
-            found, self.n_iter_ = forests, round_number
+            found, n_rounds = forests, round_number
         everywhere = np.ones(len(rows), dtype=bool)
-        self._forests = [
+        last = [
             found[columns[0]] if columns[0] in found else self._fit_forest(current, columns, everywhere, seeds)
             for columns in targets
         ]
-        return current
+        return RowFit(current, ForestRounds(last, n_rounds), FitSummary(n_steps=n_rounds, converged=converged))
 
     def _fit_forest(
         self, rows: Rows, columns: NDArray[np.int64], observed: NDArray[np.bool_], seeds: np.random.Generator
@@ -135,13 +163,7 @@ class MissForestImputer(StandardisedImputer):
         forest.fit(known[:, inputs], known[:, columns] if len(columns) > 1 else known[:, columns[0]])
         return Forest.of(forest, columns, inputs)
 
-    def _complete_rows(self, rows: Rows, holes: Holes) -> Rows:
-        completed = rows.copy()
-        for _ in range(self.n_iter_):
-            before = completed.copy()
-            for forest in self._forests:
-                where = holes[:, forest.columns[0]]
-                completed[np.ix_(where, forest.columns)] = forest.predict(completed[where])
-            if np.array_equal(completed, before):
-                break  # further rounds would change nothing either
-        return completed
+    def _publish(self) -> None:
+        summary = self.fit_summary_
+        if summary.n_steps is not None:
+            self.n_iter_, self.converged_ = summary.n_steps, summary.converged

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar, Unpack
 
@@ -11,9 +10,10 @@ from numpy.typing import NDArray
 
 from .._checks import check_count, check_real
 from .._random import generator
-from .._stored import IfThere, Kind, Real, Record, Whole, stored
-from ..estimator import hide_cells, score_cells
-from ._standardised import Holes, Rows, StandardisedImputer
+from .._stored import Real, stored
+from ..estimator import TableParameters, hide_cells, score_cells
+from ..fitting import FitSummary
+from .standardised import Holes, RowFit, Rows, StandardisedImputer, StandardisedModel, Training
 
 # Of the largest singular value: where the grid of penalties ends. Below it the solution hardly depends on the penalty.
 _SMALLEST_SHARE = 1e-3
@@ -22,7 +22,7 @@ _NUMBERS_AT_A_TIME = 2**22
 
 @stored(loadings="varying K", penalty=Real(above=0))
 @dataclass(frozen=True)
-class _Factors:
+class Factors:
     """The completed table as scores times loadings; the scores of a row follow from its observed entries alone."""
 
     loadings: NDArray[np.float64]  # [d, rank], right singular vectors times roots of the shrunk singular values
@@ -33,12 +33,12 @@ class _Factors:
             raise ValueError("the rank exceeds the number of columns")
 
     @classmethod
-    def of(cls, completed: Rows, penalty: float) -> _Factors:
+    def of(cls, completed: Rows, penalty: float) -> Factors:
         _, singular, right = np.linalg.svd(completed, full_matrices=False)
         kept = np.maximum(singular - penalty, 0)
         return cls(np.ascontiguousarray((right.T * np.sqrt(kept))[:, kept > 0]), penalty)
 
-    def complete(self, rows: Rows, holes: Holes) -> Rows:
+    def fill(self, rows: Rows, holes: Holes) -> Rows:
         d, rank = self.loadings.shape
         completed = rows.copy()
         if rank == 0:
@@ -51,6 +51,14 @@ class _Factors:
             scores = np.linalg.solve(gram, (rows[chunk] @ self.loadings)[:, :, None])[:, :, 0]  # holes hold 0
             completed[chunk][holes[chunk]] = (scores @ self.loadings.T)[holes[chunk]]
         return completed
+
+
+@stored()
+@dataclass(frozen=True)
+class SoftModel(StandardisedModel):
+    """Few directions."""
+
+    method: Factors | None
 
 
 class SoftImputer(StandardisedImputer):
@@ -97,12 +105,8 @@ class SoftImputer(StandardisedImputer):
     True
     """
 
-    _stored: ClassVar[Mapping[str, Kind]] = {
-        "penalty_": IfThere(Real(above=0)),
-        "rank_": IfThere(Whole()),
-        "n_iter_": IfThere(Whole()),
-        "_factors": IfThere(Record((_Factors,))),
-    }
+    model_class: ClassVar[type] = SoftModel
+    _model: SoftModel
 
     def __init__(
         self,
@@ -131,19 +135,18 @@ class SoftImputer(StandardisedImputer):
         check_count("max_iter", self.max_iter)
         check_real("tol", self.tol, above=0)
 
-    def _fit_rows(self, rows: Rows, holes: Holes, seed: int) -> Rows:
+    def _fit_rows(self, training: Training) -> RowFit:
+        rows, holes = training.rows, training.holes
         largest = float(np.linalg.norm(rows, 2))
         grid = np.geomspace(largest, _SMALLEST_SHARE * largest, self.n_penalties)
         if self.penalty == "cv":
-            self.penalty_ = self._choose_penalty(rows, holes, grid, generator(seed, "hidden cells"))
+            penalty = self._choose_penalty(rows, holes, grid, generator(training.seed, "hidden cells"))
         else:
-            self.penalty_ = float(self.penalty)
+            penalty = float(self.penalty)
         # The path from strong to weak penalties is the warm start that makes the weak ones cheap.
-        path = [*grid[grid > self.penalty_], self.penalty_]
-        completed, self.n_iter_ = _follow(rows, holes, path, self.max_iter, self.tol)[-1]
-        self._factors = _Factors.of(completed, self.penalty_)
-        self.rank_ = self._factors.loadings.shape[1]
-        return completed
+        path = [*grid[grid > penalty], penalty]
+        completed, n_iter = _follow(rows, holes, path, self.max_iter, self.tol)[-1]
+        return RowFit(completed, Factors.of(completed, penalty), FitSummary(n_steps=n_iter))
 
     def _choose_penalty(self, rows: Rows, holes: Holes, grid: NDArray[np.float64], rng: np.random.Generator) -> float:
         hidden = hide_cells(holes, self.hidden_fraction, rng)
@@ -153,8 +156,10 @@ class SoftImputer(StandardisedImputer):
         errors = [score_cells(rows[hidden], completed[hidden])[1] for completed, _ in path]
         return float(grid[int(np.argmin(errors))])
 
-    def _complete_rows(self, rows: Rows, holes: Holes) -> Rows:
-        return self._factors.complete(rows, holes)
+    def _publish(self) -> None:
+        factors = self._model.method
+        if factors is not None:
+            self.penalty_, self.rank_, self.n_iter_ = factors.penalty, factors.loadings.shape[1], self.fit_summary_.n_steps
 
 
 def _follow(rows: Rows, holes: Holes, path: Any, max_iter: int, tol: float) -> list[tuple[Rows, int]]:

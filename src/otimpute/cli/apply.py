@@ -102,7 +102,7 @@ def load_model(path: Path) -> BaseImputer:
 
 def columns_for(imputer: BaseImputer, names: list[str]) -> list[str]:
     """The columns of the model that a file has; those that the model left alone need not be there."""
-    kinds = imputer._encoding.kinds
+    kinds = imputer.training_table_.encoding.kinds
     absent = [name for name in kinds if name not in names and kinds[name] not in _IDLE]
     if absent:
         raise ValueError(f"no column {listed(absent)}, which the model needs; there are {listed(names, 20)}")
@@ -124,7 +124,7 @@ def schema_of(imputer: BaseImputer) -> Any:
         "number": pa.float64(), "integer": pa.int64(), "boolean": pa.bool_(), "category": pa.string(), "ordered": pa.string(),
     }  # fmt: skip
     fields = []
-    for name, kind in imputer._encoding.kinds.items():
+    for name, kind in imputer.training_table_.encoding.kinds.items():
         labels = (imputer.constraints or {}).get(name, {}).get("categories", [])
         if kind in types:
             fields.append((name, pa.array(labels).type if labels else types[kind]))

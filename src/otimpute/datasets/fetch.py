@@ -50,7 +50,7 @@ def _bar(title: str, progress: bool) -> Iterator[Report]:
     if not progress:
         yield lambda *_: None
         return
-    from ..estimator import NotebookBar, in_notebook  # loads scikit-learn
+    from ..fitting import NotebookBar, in_notebook
 
     if in_notebook():
         with NotebookBar(title, "kB", per_unit=1000) as output:

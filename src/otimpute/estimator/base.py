@@ -39,11 +39,14 @@ class BaseImputer(Storable, HasTableParameters, TransformerMixin, BaseEstimator,
     """
 
     refines: ClassVar[bool] = False  # whether `fit_cells` makes use of a start
+    ends_early: ClassVar[bool] = False  # whether `fit_cells` returns what it has even if the deadline was over before it began
 
     indicator_columns_: NDArray[np.int64]
     training_table_: TrainingTable
     fit_summary_: FitSummary
     _model: CellModel
+
+    model_class: ClassVar[type]  # what `fit_cells` returns as the model; imputers that can be saved declare it
 
     # What means a missing value in the columns of the file that the table was read from, if there was one; for `apply`.
     file_gaps_: list[list[str]]
@@ -56,6 +59,11 @@ class BaseImputer(Storable, HasTableParameters, TransformerMixin, BaseEstimator,
         "fit_summary_": Record((FitSummary,)),
         "file_gaps_": IfThere(ListOf(ListOf(Scalar(str)))),
     }
+
+    @classmethod
+    def _kinds(cls) -> dict[str, Kind]:
+        own = {"_model": Record((cls.model_class,))} if hasattr(cls, "model_class") else {}
+        return {**super()._kinds(), **own}
 
     @abstractmethod
     def check_parameters(self) -> None:
@@ -190,8 +198,8 @@ class BaseImputer(Storable, HasTableParameters, TransformerMixin, BaseEstimator,
 
     def _restore_state(self, state: dict[str, Any], sizes: dict[str, int]) -> None:
         super()._restore_state(state, sizes)
-        n_columns = len(self.training_table_.encoding.codes)
-        if n_columns != self.n_features_in_:
+        n_columns, n_coordinates = len(self.training_table_.encoding.codes), len(self.training_table_.layout)
+        if n_columns != self.n_features_in_ or sizes.get("columns", n_coordinates) != n_coordinates:
             raise StoredFileError("the encoding has other columns than the table; save the imputer again")
         gaps = state.get("file_gaps_")
         if gaps is not None and len(gaps) != n_columns:

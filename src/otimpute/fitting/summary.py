@@ -68,7 +68,7 @@ class FitSummary:
         if self.stop_reason in ("interrupted", "max_seconds"):
             cause = "max_seconds" if self.stop_reason == "max_seconds" else "Ctrl-C (press it again to stop the program)"
             warn_user(
-                f"stopped by {cause} after {count(self.n_steps or 0, self.counted)}; the imputer holds what was reached and can "
-                f"be used{resumes}",
+                f"stopped by {cause} after {count(self.n_steps or 0, self.counted)}; the imputer holds what was reached "
+                f"and can be used{resumes}",
                 FitStoppedWarning,
             )

@@ -105,9 +105,9 @@ def _new_trial(imputer: BaseImputer, table: Table, most: int, seed: int) -> _Che
 
 def _rows_to_judge_by(imputer: BaseImputer, table: Table) -> tuple[bool, NDArray[np.int64], str]:
     """Whether the imputer can be judged as it is, by which rows, and what to say about that."""
-    known, all_rows = getattr(imputer, "_training_rows", None), np.arange(len(table.holes))
+    known, all_rows = imputer.training_table_.rows, np.arange(len(table.holes))
     copied = "a copy of the imputer with the same settings was fitted to what was left."
-    if known is None or known.are_all_of(table.values, table.missing):
+    if known.are_all_of(table.values, table.missing):
         return False, all_rows, f"of the table; {copied}"
     seen, share_seen = known.among(table.values, table.missing)
     new, all_known = np.flatnonzero(~seen), len(known.keys) == known.n_rows
@@ -127,7 +127,7 @@ def _rows_to_judge_by(imputer: BaseImputer, table: Table) -> tuple[bool, NDArray
 def _own_trial(imputer: BaseImputer, table: Table, most: int, seed: int) -> _Check | None:
     """What became of values that the imputer's own fit hid, if it noted that and this is the table it was fitted to."""
     noted: HiddenValues | None = getattr(imputer, "hidden_values_", None)
-    if noted is None or not len(noted.row) or not imputer._training_rows.are_all_of(table.values, table.missing):
+    if noted is None or not len(noted.row) or not imputer.training_table_.rows.are_all_of(table.values, table.missing):
         return None
     rows, method = rows_of(table, noted.rows), type(imputer).__name__
     guesses = by_record(noted, noted.guess, rows)

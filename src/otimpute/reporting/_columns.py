@@ -47,7 +47,7 @@ def count_violations(imputer: BaseImputer, seen: Seen) -> dict[tuple[int, str], 
         if isinstance(code, CategoryCode):
             unknown = np.isnan(seen.after[:, k]) | is_pooled(code, seen.after[:, k])
             broken[UNKNOWN] = holes & ~still_holes & unknown
-        if code.family != "any" and imputer._kept[k]:
+        if code.family != "any" and imputer.training_table_.kept[k]:
             broken[EMPTY] = holes & still_holes
         for what, where in broken.items():
             if where.any():

@@ -102,7 +102,7 @@ def standardised(values: Cells) -> Cells:
 
 def read_table(imputer: BaseImputer, X: Any) -> Table:
     """The table as the imputer sees it; the imputer stays as it is."""
-    return imputer._read(X, reset=False)
+    return imputer.read_table(X)
 
 
 def names_of(imputer: BaseImputer) -> list[str]:
@@ -114,11 +114,12 @@ def see(imputer: BaseImputer, table: Table, completed: Any, rows: NDArray[np.int
     """Some rows before and after; where nothing is ``completed`` the imputer fills them, each alone."""
     part = rows_of(table, rows)
     if completed is None:
-        cells = imputer._with_empty_columns(part, imputer._impute_cells(*imputer._present(part)))
-        after = part.complete(cells, np.ones_like(imputer._kept), imputer.integers, np.arange(0))
+        training = imputer.training_table_
+        cells = training.with_empty_columns(part, imputer.model_.impute_cells(*training.arrays_of(part)))
+        after = part.complete(cells, np.ones_like(training.kept), imputer.integers, np.arange(0))
     else:
         after = completed[rows.tolist()] if part.is_frame else completed[rows]
-    encoding, marker = imputer._encoding, imputer._missing_values()
+    encoding, marker = imputer.training_table_.encoding, np.nan if imputer.missing_values is None else imputer.missing_values
     try:
         read = encoding.read_frame(after, marker) if part.is_frame else encoding.read_array(after, marker)
     except ValueError as error:  # X itself was read before
@@ -164,7 +165,7 @@ def completed_like(imputer: BaseImputer, table: Table, X_imputed: Any) -> Any:
         raise ValueError(f"X_imputed must have the {len(table.holes)} rows of X, got {n_rows}; pass what was made of X")
     if not table.is_frame:
         array = np.asarray(X_imputed if frame is None else frame.to_numpy(), dtype=np.float64)
-        kept = np.flatnonzero(imputer._kept)
+        kept = np.flatnonzero(imputer.training_table_.kept)
         if array.shape[1] < len(kept):
             raise ValueError(f"X_imputed must have at least {len(kept)} columns, got {array.shape[1]}; pass what was made of X")
         completed = np.where(table.missing, np.nan, table.values)

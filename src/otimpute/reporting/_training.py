@@ -6,7 +6,8 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from ..estimator import CURVES, BaseImputer, history_of, how_it_ended, step_name
+from ..estimator import BaseImputer
+from ..fitting import CURVES
 from .data import Curve, Training, Weights
 
 _MOST_COLUMNS = 40
@@ -14,11 +15,12 @@ _MOST_COLUMNS = 40
 
 def describe_training(imputer: BaseImputer, columns_with_holes: Sequence[str]) -> Training:
     """What an imputer keeps of its fit, in numbers and in words."""
-    history, counted = history_of(imputer), step_name(imputer)
+    summary = imputer.fit_summary_
+    history, counted = summary.history, summary.counted
     steps = history.get(counted, [])
     curves = [_curve(words, steps, history[name]) for name, words in CURVES.items() if history.get(name)]
-    words = [line for line in (how_it_ended(imputer), *getattr(imputer, "verdict_", "").splitlines()) if line]
-    return Training(words, getattr(imputer, "converged_", None), counted, curves, _weights(imputer, columns_with_holes))
+    words = [line for line in (summary.ended, *getattr(imputer, "verdict_", "").splitlines()) if line]
+    return Training(words, summary.converged, counted, curves, _weights(imputer, columns_with_holes))
 
 
 def _curve(name: str, steps: Sequence[float], values: Sequence[float]) -> Curve:

@@ -11,10 +11,11 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import clone
 
-from .._random import generator
+from .._random import generator, seed_from
 from .._words import count
 from ..estimator import BaseImputer, HiddenValues, Missingness, column_means, hide_like_missing
 from ..exceptions import DivergedError
+from ..fitting import ColumnLayout
 from ..registry import make_imputer
 from ..table import Table
 from ._seen import Cells, numbers_in, to_numbers
@@ -55,8 +56,8 @@ class Round:
 
 def draw_rounds(imputer: BaseImputer, rows: Table, most_rounds: int, rng: np.random.Generator) -> list[Round]:
     """Hide a tenth of columns with holes, the way their values are missing; again and again while these are few values."""
-    usable = ~imputer._empty
-    groups = imputer._encoding.groups[usable]
+    usable = ~imputer.training_table_.empty
+    groups = imputer.training_table_.layout.groups
     columns = np.unique(groups)
     with_holes = rows.holes[:, columns].any(axis=0)
     if not with_holes.any():
@@ -75,7 +76,7 @@ def draw_rounds(imputer: BaseImputer, rows: Table, most_rounds: int, rng: np.ran
 
 def run_trial(imputer: BaseImputer, rows: Table, rounds: Sequence[Round], methods: Mapping[str, Guess]) -> Trial:
     """Have all methods fill in what is hidden in each round."""
-    truth, groups = numbers_in(rows), imputer._encoding.groups
+    truth, groups = numbers_in(rows), imputer.training_table_.encoding.groups
     guesses: dict[str, list[Cells]] = {name: [np.empty(0)] for name in methods}
     failures: dict[str, str] = {}
     if len(groups) > _MOST_ICE_COORDINATES and "ICE" in methods:
@@ -110,7 +111,7 @@ def by_training_mean(original: BaseImputer, rows: Table) -> Guess:
     """The mean of the rows that the imputer was fitted to."""
 
     def guess(missing: Holes, _: int) -> Cells:
-        trained = original._training_rows.centre
+        trained = original.training_table_.rows.centre
         centre = np.where(np.isnan(trained), column_means(rows.values, missing), trained)
         return to_numbers(rows.codes, np.where(missing, centre, rows.values), original.integers)
 
@@ -144,8 +145,8 @@ def by_model(imputer: BaseImputer, rows: Table) -> Guess:
     """The imputer itself, to which these are new rows."""
 
     def guess(missing: Holes, _: int) -> Cells:
-        usable = ~imputer._empty
-        cells = imputer._impute_cells(_without(rows, missing)[:, usable], missing[:, usable])
+        usable = ~imputer.training_table_.empty
+        cells = imputer.model_.impute_cells(_without(rows, missing)[:, usable], missing[:, usable])
         return _filled(imputer, rows, missing, usable, cells)
 
     return guess
@@ -160,18 +161,18 @@ def by_copy(imputer: BaseImputer, original: BaseImputer, rows: Table, seed: int,
     def guess(missing: Holes, k: int) -> Cells:
         copy = clone(imputer)
         own = copy.get_params(deep=False)
-        settings: dict[str, Any] = {"random_state": int(generator(seed + k, "copy").integers(2**31))}
+        settings: dict[str, Any] = {}
         if own.get("n_splits", 0) is None:
             settings |= _ONE_SPLIT
         if not isinstance(own.get("initial", ""), str):
             settings["initial"] = "auto"  # a table of one's own has other rows
         copy.set_params(**{name: value for name, value in (_OF_THE_ORIGINAL | settings).items() if name in own})
-        copy._adopt(original)
-        usable = ~original._empty & ~missing.all(axis=0)  # other rows, or some of them, may lack what training had
-        encoding = original._encoding
-        copy._empty, copy._groups, copy._scaled = ~usable, encoding.groups[usable], encoding.scaled[usable]
-        cells = copy._fit_cells(_without(rows, missing)[:, usable], missing[:, usable])
-        return _filled(original, rows, missing, usable, cells, rounded=rounded)
+        training = original.training_table_
+        usable = ~training.empty & ~missing.all(axis=0)  # other rows, or some of them, may lack what training had
+        layout = ColumnLayout.of(training.encoding, usable)
+        draw = seed_from(int(generator(seed + k, "copy").integers(2**31)))
+        fit = copy.fit_cells(_without(rows, missing)[:, usable], missing[:, usable], layout, seed=draw)
+        return _filled(original, rows, missing, usable, fit.cells, rounded=rounded)
 
     return guess
 

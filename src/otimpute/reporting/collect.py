@@ -82,7 +82,7 @@ def collect(
     done = checked if isinstance(checked, HiddenCheck) else None
     draws = getattr(imputer, "target", "") == "distribution"
     checks = {each.name: each for each in done.columns} if done else None
-    fitted = completed is not None and imputer._training_rows.are_all_of(table.values, table.missing)
+    fitted = completed is not None and imputer.training_table_.rows.are_all_of(table.values, table.missing)
     bars = bars_at(imputer, table, rows, fitted=fitted)
     told = None if bars is None else describe_bars(imputer, table, completed, rows, bars)
     typical = {each.name: each.words for each in told.columns} if told else {}

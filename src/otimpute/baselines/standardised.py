@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from abc import abstractmethod
 from dataclasses import dataclass, field
-from typing import Any, ClassVar, Protocol
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -143,13 +143,10 @@ class StandardisedImputer(BaseImputer):
 
     random_state: Any
 
-    _model_class: ClassVar[type[StandardisedModel]]
-    _ends_early: ClassVar[bool] = False  # whether a fit past its deadline returns what it has
-
     @abstractmethod
     def _fit_rows(self, training: Training) -> RowFit: ...
 
-    def fit_cells(  # noqa: D102
+    def fit_cells(
         self,
         values: NDArray[np.floating],
         missing: Holes,
@@ -159,7 +156,7 @@ class StandardisedImputer(BaseImputer):
         start: Cells | None = None,
         deadline: float = math.inf,
     ) -> CellFit:
-        if not self._ends_early:
+        if not self.ends_early:
             check_deadline(deadline)
         columns = VaryingColumns.of(values, missing, layout.scaled)
         with single_blas_thread():
@@ -170,7 +167,7 @@ class StandardisedImputer(BaseImputer):
                 fit = self._fit_rows(
                     Training(rows, holes, layout.groups[columns.varying], layout, columns.varying, seed, deadline)
                 )
-        model = self._model_class(columns, fit.method, **more)
+        model = self.model_class(columns, fit.method, **more)
         return CellFit(columns.restore(fit.completed, missing), model, fit.summary)
 
     def _begin(

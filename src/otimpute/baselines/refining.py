@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from .._stored import stored
 from ..fitting import Cells
 from ..gaussian import GaussianModel, fit_gaussian
-from ._standardised import Holes, Rows, StandardisedImputer, StandardisedModel, VaryingColumns
+from .standardised import Holes, Rows, StandardisedImputer, StandardisedModel, VaryingColumns
 
 
 @stored()
@@ -51,7 +51,11 @@ class RefiningImputer(StandardisedImputer):
 
 
 def _first_rows(
-    columns: VaryingColumns, first_guess: GaussianModel | None, values: NDArray[np.floating], missing: Holes, start: Cells | None
+    columns: VaryingColumns,
+    first_guess: GaussianModel | None,
+    values: NDArray[np.floating],
+    missing: Holes,
+    start: Cells | None,
 ) -> tuple[Rows, Holes]:
     rows, holes = columns.standardise(values, missing, start)
     return (rows if first_guess is None else first_guess.fill(rows, holes)), holes
