@@ -8,10 +8,11 @@ from .cells import CellFit, CellModel, Cells
 from .layout import ColumnLayout
 from .notebook_bar import NotebookBar, in_notebook
 from .progress import Callback, FitProgress, check_callbacks, progress_bar
-from .summary import CURVES, FitSummary
+from .summary import CURVES, STOPPED_EARLY, FitSummary
 
 __all__ = [
     "CURVES",
+    "STOPPED_EARLY",
     "Callback",
     "CellFit",
     "CellModel",

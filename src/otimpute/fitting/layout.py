@@ -58,6 +58,20 @@ class ColumnLayout:
     def __len__(self) -> int:
         return len(self.groups)
 
+    @property
+    def used(self) -> NDArray[np.bool_]:
+        """Which coordinates of the table, those of columns without a value included, are columns of the array.
+
+        >>> ColumnLayout.of_numbers(["height", "weight"]).used.tolist()
+        [True, True]
+        """
+        return np.isin(self.encoding.groups, self.groups)
+
+    @property
+    def encoding(self) -> Encoding:
+        """That of the table."""
+        return Encoding(tuple(name for name in self.names if isinstance(name, str)), self.codes)  # an array has numbers
+
     def describe(self, columns: NDArray[np.int64]) -> str:
         """Names of the table's columns behind some columns of the array, for people; the first ten of them."""
         names = [str(self.names[group]) for group in np.unique(self.groups[columns])]

@@ -2,24 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any, ClassVar
+from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from .._random import generator
-from .._stored import Kind, ListOf, Maybe, NamedArrays, Record
+from .._stored import ListOf, Maybe, NamedArrays, Place, stored
 from .._torch import torch_session
 from ..exceptions import StoredFileError
 from ..gaussian import GaussianModel
-from ._cycles import ColumnModels
+from ._cycles import ColumnModels, settle_rows
 from ._metric import plain_model
 from ._modules import ModuleModels, check_model
 from ._net_models import NetModels, gaussian_regressions, layer_sizes, linear_parameters, random_parameters
 from ._nets import Target
-from ._working_copy import WorkingColumns
+from ._transport_imputer import TransportModel
 
 
 def make_models(
@@ -42,39 +41,52 @@ def make_models(
     return NetModels(sizes, linear_parameters(sizes, *gaussian_regressions(gaussian, groups), rng), groups)
 
 
+class _ModuleWeights(ListOf):
+    """`ModuleModels`, of which the weights are stored."""
+
+    def pack(self, value: Any, place: Place) -> Any:
+        return super().pack(value.weights(), place)
+
+
+@stored(modules=Maybe(_ModuleWeights(NamedArrays())))
 @dataclass(frozen=True)
-class FittedModels:
-    """What new rows, a warm start and a file need."""
+class RoundRobinModel(TransportModel):
+    """Predicts the missing values of new rows column after column, until they stand still."""
 
-    made_of: Any  # the parameter model
-    empty: NDArray[np.bool_]
-    columns: WorkingColumns
-    models: ColumnModels
-    targets: Sequence[Target]  # in the order in which they are predicted
+    targets: list[Target]  # in the order in which they are predicted
+    nets: NetModels | None
+    modules: Any  # ModuleModels, or None; as it comes out of a file, their weights
 
-    STORED: ClassVar[Mapping[str, Kind]] = {
-        "targets": ListOf(Record((Target,))),
-        "nets": Maybe(Record((NetModels,))),
-        "modules": Maybe(ListOf(NamedArrays())),
-    }
-
-    def parts(self) -> dict[str, Any]:
-        """What goes into a file, by the names in `STORED`."""
-        nets, modules = (None, self.models.weights()) if isinstance(self.models, ModuleModels) else (self.models, None)
-        return {"targets": self.targets, "nets": nets, "modules": modules}
-
-    @classmethod
-    def from_parts(cls, parts: dict[str, Any], made_of: Any, empty: NDArray[np.bool_], columns: WorkingColumns) -> FittedModels:
-        """From what a file holds; weights of a user's modules are put into new ones."""
-        check_model(made_of)
-        d, targets, models, weights = len(columns), parts["targets"], parts["nets"], parts["modules"]
-        predicted = [target.column for target in targets]
+    def __post_init__(self) -> None:
+        d, predicted = len(self.columns), [target.column for target in self.targets]
         if len(set(predicted)) < len(predicted) or not set(predicted) <= set(range(d)):
-            raise StoredFileError(f"targets must be different ones of {d} columns, got {predicted}; save the imputer again")
-        if (weights is not None, models is not None) != ((True, False) if callable(made_of) and d > 1 else (False, True)):
-            raise StoredFileError("there must be networks, or weights of your modules; save the imputer again")
-        if weights is not None:
-            with torch_session(0):
-                models = ModuleModels(made_of, columns.groups)
-            models.take_weights(weights)
-        return cls(made_of, empty, columns, models, targets)
+            raise ValueError(f"targets must be different ones of {d} columns, got {predicted}")
+        if (self.nets is None) == (self.modules is None):
+            raise ValueError("there must be networks, or weights of your modules")
+
+    @property
+    def models(self) -> ColumnModels:
+        """One per column."""
+        models: ColumnModels = self.modules if self.nets is None else self.nets
+        return models
+
+    def without_model(self, missing: NDArray[np.bool_]) -> NDArray[np.int64]:
+        """The columns with missing entries that no model was trained for."""
+        incomplete = np.flatnonzero(self.columns.holes(missing).any(axis=0))
+        return self.columns.varying[np.setdiff1d(incomplete, [target.column for target in self.targets])]
+
+    def _complete(self, work: NDArray[np.float32], holes: NDArray[np.bool_]) -> None:
+        settle_rows(work, holes, self.targets, self.models)
+
+
+def load_modules(model: RoundRobinModel, made_of: Any) -> RoundRobinModel:
+    """A model out of a file; weights of a user's modules are put into new ones."""
+    check_model(made_of)
+    if (model.modules is not None) != (callable(made_of) and len(model.columns) > 1):
+        raise StoredFileError("there must be networks, or weights of your modules; save the imputer again")
+    if model.modules is None:
+        return model
+    with torch_session(0):
+        modules = ModuleModels(made_of, model.columns.groups)
+    modules.take_weights(model.modules)
+    return replace(model, modules=modules)

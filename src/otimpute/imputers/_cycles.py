@@ -16,8 +16,8 @@ from numpy.typing import NDArray
 
 from .._interrupt import one_interrupt
 from .._warn import warn_user
-from ..estimator import Callback, FitProgress
 from ..exceptions import DivergedError, OtimputeWarning
+from ..fitting import Callback, FitProgress
 from ._checkpoint import Checkpoint
 from ._nets import Target, write_predictions
 from ._pair_threads import Batches

@@ -16,8 +16,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .._interrupt import one_interrupt
-from ..estimator import Callback, FitProgress
 from ..exceptions import DivergedError
+from ..fitting import Callback, FitProgress
 from ._checkpoint import Checkpoint
 
 FloatArray = NDArray[np.float64]

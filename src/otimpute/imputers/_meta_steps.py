@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from .._interrupt import one_interrupt
 from .._torch import torch_for
-from ..estimator import Callback, FitProgress
+from ..fitting import Callback, FitProgress
 from ._batches import Plan, collect_rows, draw_pair, list_free_rows
 from ._checkpoint import Checkpoint
 from ._completer import Completer

@@ -17,7 +17,8 @@ from typing import Any, Generic, TypeVar
 
 import numpy as np
 
-from ..estimator import BaseImputer, Callback
+from ..estimator import BaseImputer
+from ..fitting import Callback
 from ._checkpoint import Checkpoint
 from ._descent import Outcome, Schedule, Score, descend
 from ._gpu_steps import Fit, GpuSteps

@@ -2,25 +2,27 @@
 
 from __future__ import annotations
 
+import math
 import time
-from abc import abstractmethod
-from collections.abc import Callable, Mapping
+from abc import ABC, abstractmethod
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, ClassVar, TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from .._checks import check_choice, check_count, check_flag, check_real
 from .._gpu import check_device, gpu_trouble, interpreted
-from .._random import generator, seed_from
-from .._stored import IfThere, Kind, Plain, Real, Record, Scalar, Whole
+from .._random import generator
+from .._stored import Real, Whole, stored
 from .._threads import n_threads, single_blas_thread
 from .._warn import warn_user
-from ..estimator import BaseImputer, check_callbacks, hide_cells, warn_of_stop
-from ..exceptions import GpuError, OtimputeWarning
+from ..estimator import BaseImputer, hide_cells
+from ..exceptions import GpuError, OtimputeWarning, StoredFileError
+from ..fitting import STOPPED_EARLY, CellFit, Cells, ColumnLayout, FitSummary, check_callbacks
 from ..gaussian import GaussianModel
-from ..table import as_frame
+from ..table import Encoding, as_frame
 from ..transport import EPSILON_RULES, epsilon_from_rule
 from ._batches import Plan, make_geometry
 from ._checkpoint import Checkpoint, checkpoint_path, identity_of
@@ -32,7 +34,6 @@ from ._pair_threads import Batches, PairThreads
 from ._pairs import ALL_ROWS, one_sided_pools
 from ._working_copy import WorkingColumns, chunks_of, warn_of_spreads
 
-STOPPED_EARLY = ("callback", "interrupted", "max_seconds")  # by somebody else than the fit itself
 _ROWS_FOR_EPSILON = 2000
 _FEW = 0.01
 _SHARE_HIDDEN = 0.1  # where validation is automatic
@@ -45,16 +46,60 @@ _WORTH_A_GPU = 2e9  # pairs of rows compared: about 20 s of a CPU; a GPU's code 
 Result = TypeVar("Result")
 
 
+@stored(epsilon=Real(above=0), batch_size=Whole())
+@dataclass(frozen=True)
+class Chosen:
+    """What a fit chose where it was not told."""
+
+    epsilon: float
+    metric: str
+    batch_size: int
+    device: str
+
+
+@dataclass(frozen=True)
+class TransportModel(ABC):
+    """Imputes new rows in a working copy of their own."""
+
+    columns: WorkingColumns
+    chosen: Chosen
+
+    @abstractmethod
+    def _complete(self, work: NDArray[np.float32], holes: NDArray[np.bool_]) -> None:
+        """Fill the holes, which hold 0, of a working copy of new rows, each row alone."""
+
+    def impute_cells(self, values: NDArray[np.floating], missing: NDArray[np.bool_], start: Cells | None = None) -> Cells:  # noqa: ARG002
+        """The missing entries, row by row."""
+        parts = []
+        for chunk in chunks_of(len(values)):
+            holes = self.columns.holes(missing[chunk])
+            work = self.columns.copy_of(values[chunk], holes)
+            if len(self.columns):
+                with single_blas_thread():
+                    self._complete(work, holes)
+            parts.append(self.columns.read_holes(work, missing[chunk]))
+        return np.concatenate(parts)
+
+
 @dataclass(frozen=True)
 class Prepared:
-    """A working copy at the start of a fit."""
+    """A working copy at the start of a fit, and how its rows are compared."""
 
+    columns: WorkingColumns
     work: NDArray[np.float32]  # [n, width], completed
     holes: NDArray[np.bool_]  # [n, d]
     hidden: NDArray[np.bool_]  # [n, d]: observed, but hidden for validation
     truth: NDArray[np.float64]  # what is hidden
     free: NDArray[np.bool_]  # [n, d]: holes and hidden cells
     model: GaussianModel | None  # where metric or start asked for one
+    starts_from_model: bool
+    metric_name: str
+    metric: NDArray[np.float64]  # [d, d]: A, or [0, 0] for the identity
+    epsilon: float
+
+    def chosen(self, batch_size: int, device: str) -> Chosen:
+        """What people may want to know of the choices."""
+        return Chosen(self.epsilon, self.metric_name, batch_size, device)
 
     def observed_ranges(self) -> NDArray[np.float32]:
         """Smallest and largest observed value of each column ``[2, d]``, hidden ones included."""
@@ -73,6 +118,7 @@ class TransportImputer(BaseImputer):
     epsilon: float | str
     batch_size: int | str
     n_pairs: int
+    max_steps: int | str = "auto"
     step_decay: float
     initial: Any
     noise: float
@@ -91,27 +137,19 @@ class TransportImputer(BaseImputer):
     warm_start: bool = False
 
     _validates_by_default = False
-
-    _stored: ClassVar[Mapping[str, Kind]] = {
-        "_columns": Record((WorkingColumns,)),
-        "epsilon_": Real(above=0),
-        "metric_": Scalar(str),
-        "batch_size_": Whole(),
-        "device_": IfThere(Scalar(str)),
-        "stop_reason_": Scalar(str),
-        "converged_": Scalar(bool),
-        "history_": Plain(),
-    }
+    _model: TransportModel
+    _made_of: Any  # what a fit trained: the parameter as it was then
 
     @abstractmethod
     def _train(
-        self, values: NDArray[np.floating], missing: NDArray[np.bool_], deadline: float, checkpoint: Checkpoint
-    ) -> NDArray[np.float32]:
-        """Learn, or go on to, with the checkpoint's seed; return the completed working copy."""
-
-    @abstractmethod
-    def _complete(self, work: NDArray[np.float32], holes: NDArray[np.bool_]) -> None:
-        """Fill the holes, which hold 0, of a working copy of new rows, each row alone."""
+        self,
+        values: NDArray[np.floating],
+        missing: NDArray[np.bool_],
+        layout: ColumnLayout,
+        deadline: float,
+        checkpoint: Checkpoint,
+    ) -> tuple[NDArray[np.float32], TransportModel, FitSummary]:
+        """Learn, or go on to, with the checkpoint's seed; the completed working copy, and what was learned."""
 
     @staticmethod
     @abstractmethod
@@ -147,25 +185,56 @@ class TransportImputer(BaseImputer):
                 "pass checkpoint=None or warm_start=False"
             )
 
-    def _fit_cells(self, values: NDArray[np.floating], missing: NDArray[np.bool_]) -> NDArray[np.float64]:
-        checkpoint = self._open_checkpoint(values, missing)
-        deadline = np.inf
+    def fit_cells(
+        self,
+        values: NDArray[np.floating],
+        missing: NDArray[np.bool_],
+        layout: ColumnLayout,
+        *,
+        seed: int,
+        start: Cells | None = None,  # noqa: ARG002
+        deadline: float = math.inf,
+    ) -> CellFit:
+        checkpoint = self._open_checkpoint(values, missing, layout, seed)
         if self.max_seconds is not None:
             self._compile()
-            deadline = time.perf_counter() + float(self.max_seconds)
+            deadline = min(deadline, time.perf_counter() + float(self.max_seconds))
         with single_blas_thread():
-            work = self._train(values, missing, deadline, checkpoint)
-        if self.stop_reason_ not in STOPPED_EARLY:
+            work, model, summary = self._train(values, missing, layout, deadline, checkpoint)
+        if summary.stop_reason not in STOPPED_EARLY:
             checkpoint.finish()
-        return self._columns.read_holes(work, missing, n_threads(self.n_jobs))
+        return CellFit(model.columns.read_holes(work, missing, n_threads(self.n_jobs)), model, summary)
 
-    def _open_checkpoint(self, values: NDArray[np.floating], missing: NDArray[np.bool_]) -> Checkpoint:
+    def _publish(self) -> None:
+        chosen, summary = self._model.chosen, self.fit_summary_
+        self.epsilon_, self.metric_ = chosen.epsilon, chosen.metric
+        self.batch_size_, self.device_ = chosen.batch_size, chosen.device
+        self.stop_reason_, self.converged_, self.history_ = summary.stop_reason, summary.converged, summary.history
+
+    def _how_to_resume(self) -> str:
+        return "" if self.checkpoint is None else f"; fit again to go on from {self.checkpoint}"
+
+    def _restore_state(self, state: dict[str, Any], sizes: dict[str, int]) -> None:
+        model, layout = state["_model"], state["training_table_"].layout
+        if not np.array_equal(model.columns.layout_groups, layout.groups):
+            raise StoredFileError("the model has other columns than the table; save the imputer again")
+        state["_model"] = self._with_modules(model, layout)
+        super()._restore_state(state, sizes)
+
+    def _with_modules(self, model: Any, layout: ColumnLayout) -> TransportModel:  # noqa: ARG002
+        """A stored model with the torch modules whose weights it has."""
+        stored_model: TransportModel = model
+        return stored_model
+
+    def _open_checkpoint(
+        self, values: NDArray[np.floating], missing: NDArray[np.bool_], layout: ColumnLayout, seed: int
+    ) -> Checkpoint:
         """What was left by a fit of this table with these parameters, or the place to leave it; and the seed."""
-        path, seed = checkpoint_path(self.checkpoint), seed_from(self.random_state)
+        path = checkpoint_path(self.checkpoint)
         if path is None:
             return Checkpoint(None, {}, seed)
-        layout = [self._empty.tolist(), self._groups.tolist(), list(getattr(self, "feature_names_in_", []))]
-        return Checkpoint(path, identity_of(type(self).__name__, self.get_params(deep=False), values, missing, layout), seed)
+        columns = [layout.groups.tolist(), list(layout.names)]
+        return Checkpoint(path, identity_of(type(self).__name__, self.get_params(deep=False), values, missing, columns), seed)
 
     def _wants_gpu(self, n_compared: float) -> bool:
         """Whether to compute on a GPU, given how many pairs of rows will be compared; "auto" leaves short work to the CPU."""
@@ -175,204 +244,145 @@ class TransportImputer(BaseImputer):
 
     def _on_device(
         self, on_cpu: Callable[[], Result], on_gpu: Callable[[], Result], n_compared: float, checkpoint: Checkpoint
-    ) -> Result:
-        """Compute where ``device`` says; what "auto" took to a GPU that fails goes on, or begins again, on the CPU."""
+    ) -> tuple[Result, str]:
+        """Compute where ``device`` says; what "auto" took to a GPU that fails goes on, or begins again, on the CPU.
+
+        Returns the device too.
+        """
         if self._wants_gpu(n_compared):
             try:
-                result = on_gpu()
+                return on_gpu(), "cuda"
             except GpuError as error:
                 if self.device == "cuda":
                     raise
                 warn_user(f'{error}. With device="auto" the CPU takes over', OtimputeWarning)
                 checkpoint.reload()
-            else:
-                self.device_ = "cuda"
-                return result
-        self.device_ = "cpu"
-        return on_cpu()
+        return on_cpu(), "cpu"
 
     def _make_batches(
-        self, work: NDArray[np.float32], free: NDArray[np.bool_], threads: PairThreads, n_updates: int
+        self, prepared: Prepared, work: NDArray[np.float32], threads: PairThreads, batch_size: int, n_updates: int
     ) -> Batches:
         """The table under training, whose batches are compared where ``device`` says."""
-        cells = make_cells(work, free)
-        geometry = make_geometry(self._metric, self.epsilon_, 1.0, len(self._columns), work.shape[1])
-        if self._wants_gpu(float(n_updates) * self.n_pairs * self.batch_size_**2):
+        cells = make_cells(work, prepared.free)
+        geometry = make_geometry(prepared.metric, prepared.epsilon, 1.0, len(prepared.columns), work.shape[1])
+        if self._wants_gpu(float(n_updates) * self.n_pairs * batch_size**2):
             return GpuBatches(cells, geometry, threads, may_fall_back=self.device == "auto")
         return Batches(cells, geometry, threads)
-
-    def _note_outcome(self, outcome: Any, reached: str) -> None:
-        """Keep what there is to say about a training; if it was stopped, say that it can be used all the same."""
-        self.stop_reason_: str = outcome.stop_reason
-        self.converged_: bool = outcome.converged
-        self.history_: dict[str, list[float]] = outcome.history
-        warn_of_stop(
-            self.stop_reason_, reached, "" if self.checkpoint is None else f"; fit again to go on from {self.checkpoint}"
-        )
-
-    def _impute_cells(self, values: NDArray[np.floating], missing: NDArray[np.bool_]) -> NDArray[np.float64]:
-        parts = []
-        for chunk in chunks_of(len(values)):
-            holes = self._columns.holes(missing[chunk])
-            work = self._columns.copy_of(values[chunk], holes)
-            if len(self._columns):
-                with single_blas_thread():
-                    self._complete(work, holes)
-            parts.append(self._columns.read_holes(work, missing[chunk]))
-        return np.concatenate(parts)
 
     def _prepare(
         self,
         values: NDArray[np.floating],
         missing: NDArray[np.bool_],
+        layout: ColumnLayout,
         seed: int,
         deadline: float,
         *,
         columns: WorkingColumns | None = None,
         wants_model: bool = False,
     ) -> Prepared:
-        """Make the working copy, hide cells for validation, choose metric, start and ε."""
+        """Make the working copy, hide cells for validation, choose metric, start and ε; a warm start has its ``columns``."""
+        n_jobs, is_warm = n_threads(self.n_jobs), columns is not None
         if columns is None:
-            columns = WorkingColumns.fit(
-                values, missing, self._groups, self._scaled, rescale=self.scale, n_threads=n_threads(self.n_jobs)
-            )
-            self._columns, is_warm = columns, False
-        else:
-            self._columns, is_warm = columns, True
-        d = len(self._columns)
-        holes = self._columns.holes(missing)
-        work = self._columns.copy_of(values, holes, n_threads(self.n_jobs))
+            columns = WorkingColumns.fit(values, missing, layout, rescale=self.scale, n_threads=n_jobs)
+        d = len(columns)
+        holes = columns.holes(missing)
+        work = columns.copy_of(values, holes, n_jobs)
         if is_warm:
-            self._warn_of_other_scales(values, missing, work, holes)
+            _warn_of_other_scales(columns, values, missing, work, holes)
         elif not self.scale:
-            standardised = np.flatnonzero(~self._columns.scaled)
+            standardised = np.flatnonzero(~columns.scaled)
             warn_of_spreads(work[:, standardised], holes[:, standardised])
+        hidden = self._hide(holes, columns.groups, seed)
+        truth = work[:, :d][hidden].astype(np.float64)
+        free = holes | hidden if len(truth) else holes
+        work[:, :d][hidden] = 0
+        metric_name = self._automatic_metric(d) if self.metric == "auto" else self.metric
+        own = None if isinstance(self.initial, str) else columns.start_from(self._read_initial(layout), holes, layout.used)
+        from_model = own is None and (self.initial == "em" or (self.initial == "auto" and metric_name == "covariance"))
+        model, metric = None, np.zeros((0, 0))
+        if d and (metric_name == "covariance" or from_model or (wants_model and d <= MOST_COLUMNS)):
+            # A model cut short by the clock would not be the same when a checkpoint is continued.
+            model = fit_model(work[:, :d], free, generator(seed, "model"), deadline if self.checkpoint is None else np.inf)
+            if metric_name == "covariance":
+                metric = metric_of(model.covariance, columns.scaled)
+            if from_model:
+                fill_from_model(work, free, model, n_jobs)
+        if own is not None:
+            work[:, :d][holes] = own[holes]  # hidden cells start at the mean: their own value would be the answer
+        epsilon = self._choose_epsilon(work[:, :d], metric, seed)
+        add_noise(work, free, self.noise, generator(seed, "noise"), n_jobs)
+        return Prepared(columns, work, holes, hidden, truth, free, model, from_model, metric_name, metric, epsilon)
+
+    def _hide(self, holes: NDArray[np.bool_], groups: NDArray[np.int64], seed: int) -> NDArray[np.bool_]:
+        """Observed cells for validation."""
         if self.validation_fraction == "auto":
-            share = _SHARE_HIDDEN if len(work) >= _FEWEST_ROWS_TO_HIDE else 0.0
+            share = _SHARE_HIDDEN if len(holes) >= _FEWEST_ROWS_TO_HIDE else 0.0
         else:
             share = float(self.validation_fraction)
-        spared = holes | self._spared_from_hiding(holes)
-        hidden = hide_cells(spared, share, generator(seed, "validation"), self._columns.groups)
+        hidden = hide_cells(holes | self._spared_from_hiding(holes), share, generator(seed, "validation"), groups)
         if share > 0 and self.validation_fraction != "auto" and not hidden.any():
             warn_user(
                 f"validation_fraction={self.validation_fraction} hides none of the table's few values; nothing is validated",
                 OtimputeWarning,
             )
-        truth = work[:, :d][hidden].astype(np.float64)
-        free = holes | hidden if len(truth) else holes
-        work[:, :d][hidden] = 0
-        model = self._choose_start_and_metric(work, holes, free, seed, deadline, wants_model)
-        self.epsilon_ = self._choose_epsilon(work[:, :d], seed)
-        add_noise(work, free, self.noise, generator(seed, "noise"), n_threads(self.n_jobs))
-        return Prepared(work, holes, hidden, truth, free, model)
+        return hidden
 
-    def _fitted_before(self, made_of: Any) -> Any:
+    def _model_to_continue(self, made_of: Any, layout: ColumnLayout) -> Any:
         """What a warm start continues from, or None; ``made_of`` is the parameter that says what is trained."""
-        before = getattr(self, "_fitted", None) if self.warm_start else None
+        before = getattr(self, "_model", None) if self.warm_start else None
         if before is None:
             return None
-        if before.made_of is not made_of and before.made_of != made_of:
+        if self._made_of is not made_of and self._made_of != made_of:
             raise ValueError(
-                f"warm_start=True continues to train {before.made_of!r}, got {made_of!r}; pass the same, or warm_start=False"
+                f"warm_start=True continues to train {self._made_of!r}, got {made_of!r}; pass the same, or warm_start=False"
             )
-        if not np.array_equal(before.empty, self._empty):
+        if not np.array_equal(before.columns.layout_groups, layout.groups):
             raise ValueError(
-                f"warm_start=True continues a fit of {int((~before.empty).sum())} columns with values, got "
-                f"{int((~self._empty).sum())} or others; pass a table with the same columns, or warm_start=False"
+                f"warm_start=True continues a fit of {len(before.columns.layout_groups)} columns with values, got "
+                f"{len(layout)} or others; pass a table with the same columns, or warm_start=False"
             )
         return before
 
-    def _keeps_encoding(self) -> bool:
+    def _encoding_to_keep(self) -> Encoding | None:
         # New categories, or another first date, must not change what the coordinates of the first fit mean.
-        return self.warm_start and getattr(self, "_fitted", None) is not None
-
-    def _places(self) -> NDArray[np.int64]:
-        """Which coordinates of the table the columns of the working copy are."""
-        return np.flatnonzero(~self._empty)[self._columns.varying]
-
-    def _names_of(self, columns: NDArray[np.int64]) -> str:
-        """Names of the table's columns behind columns of the working copy, for people."""
-        return self._names(np.unique(self._columns.groups[columns]))
+        return self.training_table_.encoding if self.warm_start and hasattr(self, "_model") else None
 
     def _spared_from_hiding(self, holes: NDArray[np.bool_]) -> NDArray[np.bool_]:
         """Which cells validation must leave alone: one-sided batches need rows that are complete."""
         return np.asarray(~holes.any(axis=1, keepdims=True)) if self.one_sided else np.zeros((1, 1), dtype=bool)
 
-    def _warn_of_other_scales(
-        self, values: NDArray[np.floating], missing: NDArray[np.bool_], work: NDArray[np.float32], holes: NDArray[np.bool_]
-    ) -> None:
-        """A warm start keeps the scales of the first fit; say so where they no longer fit."""
-        constant = np.flatnonzero(self._columns.scaler.spread == 0)
-        varies = [k for k in constant if len(np.unique(values[~missing[:, k], k])) > 1]
-        far = np.abs(work[:, : len(self._columns)][~holes]) >= self._columns.scaler.limit
-        if varies or far.mean() > _FEW:
-            what = "columns vary that were constant" if varies else f"{far.mean():.0%} of the values lie far outside"
-            warn_user(
-                f"warm_start=True keeps the scales of the first fit, but here {what}; pass warm_start=False", OtimputeWarning
-            )
+    def _automatic_metric(self, n_columns: int) -> str:
+        return "covariance" if n_columns <= MOST_COLUMNS else "euclidean"
 
-    def _automatic_metric(self) -> str:
-        return "covariance" if len(self._columns) <= MOST_COLUMNS else "euclidean"
-
-    def _choose_start_and_metric(
-        self,
-        work: NDArray[np.float32],
-        holes: NDArray[np.bool_],
-        free: NDArray[np.bool_],
-        seed: int,
-        deadline: float,
-        wants_model: bool,
-    ) -> GaussianModel | None:
-        """Set ``metric_`` and ``_metric`` (A, or [0, 0] for the identity) and write the start into the holes of ``work``."""
-        d = len(self._columns)
-        self.metric_ = self._automatic_metric() if self.metric == "auto" else self.metric
-        own = None if isinstance(self.initial, str) else self._columns.start_from(self._read_initial(), holes, ~self._empty)
-        from_model = self._starts_from_model()
-        self._metric = np.zeros((0, 0))
-        model = None
-        if d and (self.metric_ == "covariance" or from_model or (wants_model and d <= MOST_COLUMNS)):
-            # A model cut short by the clock would not be the same when a checkpoint is continued.
-            model = fit_model(work[:, :d], free, generator(seed, "model"), deadline if self.checkpoint is None else np.inf)
-            if self.metric_ == "covariance":
-                self._metric = metric_of(model.covariance, self._columns.scaled)
-            if from_model:
-                fill_from_model(work, free, model, n_threads(self.n_jobs))
-        if own is not None:
-            work[:, :d][holes] = own[holes]  # hidden cells start at the mean: their own value would be the answer
-        return model
-
-    def _read_initial(self) -> NDArray[np.floating]:
+    def _read_initial(self, layout: ColumnLayout) -> NDArray[np.floating]:
         """The coordinates of a user's starting table."""
         frame = as_frame(self.initial)
         if frame is None:
             return np.asarray(self.initial, dtype=np.float64)
-        start = self._encoding.read_frame(frame, np.nan)
+        start = layout.encoding.read_frame(frame, np.nan)
         return np.where(start.missing, np.nan, start.values)
 
-    def _starts_from_model(self) -> bool:
-        if not isinstance(self.initial, str):
-            return False
-        return self.initial == "em" or (self.initial == "auto" and self.metric_ == "covariance")
-
-    def _choose_epsilon(self, table: NDArray[np.float32], seed: int) -> float:
+    def _choose_epsilon(self, table: NDArray[np.float32], metric: NDArray[np.float64], seed: int) -> float:
         if not isinstance(self.epsilon, str):
             return float(self.epsilon)
         rng = generator(seed, "epsilon")
         if len(table) > _ROWS_FOR_EPSILON:
             table = table[rng.choice(len(table), _ROWS_FOR_EPSILON, replace=False)]
         points = table.astype(np.float64)
-        return epsilon_from_rule(points @ self._metric if self._metric.size else points, self.epsilon, rng)
+        return epsilon_from_rule(points @ metric if metric.size else points, self.epsilon, rng)
 
-    def _choose_plan(self, free: NDArray[np.bool_], seed: int) -> Plan:
-        """Batches of all rows, or of complete against incomplete ones; sets ``batch_size_``."""
+    def _choose_plan(self, free: NDArray[np.bool_], seed: int) -> tuple[Plan, int]:
+        """Batches of all rows, or of complete against incomplete ones; and their size."""
         x_rows, y_rows = one_sided_pools(free) if self.one_sided else (ALL_ROWS, ALL_ROWS)
         n_rows = len(free)
-        self.batch_size_ = self._choose_batch_size(n_rows, min(len(x_rows) or n_rows, len(y_rows) or n_rows))
-        return Plan(seed, x_rows, y_rows, N_CROSS_ITERATIONS, N_SELF_ITERATIONS)
+        batch_size = self._choose_batch_size(n_rows, min(len(x_rows) or n_rows, len(y_rows) or n_rows))
+        return Plan(seed, x_rows, y_rows, N_CROSS_ITERATIONS, N_SELF_ITERATIONS), batch_size
 
-    def _steps_for(self, n_rows: int, fewest: int, visits: int) -> int:
-        """The steps after which every row was drawn so many times, but at least the ``fewest``."""
-        return max(fewest, -(-visits * n_rows // (2 * self.batch_size_ * self.n_pairs)))
+    def _n_steps(self, n_rows: int, batch_size: int, fewest: int, visits: int) -> int:
+        """As told, or the steps after which every row was drawn so many times, but at least the ``fewest``."""
+        if self.max_steps != "auto":
+            return int(self.max_steps)
+        return max(fewest, -(-visits * n_rows // (2 * batch_size * self.n_pairs)))
 
     def _choose_batch_size(self, n_rows: int, pool: int) -> int:
         if self.batch_size == "auto":
@@ -383,3 +393,19 @@ class TransportImputer(BaseImputer):
                 f'batch_size={self.batch_size} exceeds the {pool} rows it is drawn from; pass "auto" or at most {pool}'
             )
         return int(self.batch_size)
+
+
+def _warn_of_other_scales(
+    columns: WorkingColumns,
+    values: NDArray[np.floating],
+    missing: NDArray[np.bool_],
+    work: NDArray[np.float32],
+    holes: NDArray[np.bool_],
+) -> None:
+    """A warm start keeps the scales of the first fit; say so where they no longer fit."""
+    constant = np.flatnonzero(columns.scaler.spread == 0)
+    varies = [k for k in constant if len(np.unique(values[~missing[:, k], k])) > 1]
+    far = np.abs(work[:, : len(columns)][~holes]) >= columns.scaler.limit
+    if varies or far.mean() > _FEW:
+        what = "columns vary that were constant" if varies else f"{far.mean():.0%} of the values lie far outside"
+        warn_user(f"warm_start=True keeps the scales of the first fit, but here {what}; pass warm_start=False", OtimputeWarning)

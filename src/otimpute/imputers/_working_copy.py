@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,6 +12,7 @@ from .._stored import Array, stored
 from .._threads import each_in_threads
 from .._warn import warn_user
 from ..exceptions import OtimputeWarning
+from ..fitting import ColumnLayout
 from ..table import Standardiser
 
 # Rows handled at a time where a temporary in float64 is needed: keeps memory near the size of the table itself.
@@ -44,14 +46,14 @@ def padded_width(n_columns: int) -> int:
     return -(-(n_columns + 1) // 8) * 8
 
 
-@stored(varying="varying", groups=Array("varying", index_of="table"), scaled="varying")
+@stored(varying="varying", layout_groups=Array("columns", index_of="table"), scaled="varying")
 @dataclass(frozen=True)
 class WorkingColumns:
-    """How a table's columns map to those of its working copy, learned in training."""
+    """How the columns of an array map to those of its working copy, learned in training."""
 
     scaler: Standardiser
     varying: NDArray[np.int64]  # columns with more than one distinct value
-    groups: NDArray[np.int64]  # of the working copy's columns, the column of the user's table each belongs to
+    layout_groups: NDArray[np.int64]  # of all columns of the array, the column of the user's table each belongs to
     scaled: NDArray[np.bool_]  # of the working copy's columns, those that came in units of their own
 
     def __post_init__(self) -> None:
@@ -63,16 +65,20 @@ class WorkingColumns:
         cls,
         values: NDArray[np.floating],
         missing: NDArray[np.bool_],
-        groups: NDArray[np.int64],
-        scaled: NDArray[np.bool_],
+        layout: ColumnLayout,
         *,
         rescale: bool,
         n_threads: int = 1,
     ) -> WorkingColumns:
-        """Learn scales from the observed entries of a table."""
-        scaler = Standardiser.fit(values, missing, rescale=rescale, scaled=scaled, n_threads=n_threads)
+        """Learn scales from the observed entries of an array."""
+        scaler = Standardiser.fit(values, missing, rescale=rescale, scaled=layout.scaled, n_threads=n_threads)
         varying = np.flatnonzero(scaler.spread > 0)
-        return cls(scaler, varying, groups[varying], scaled[varying])
+        return cls(scaler, varying, layout.groups, layout.scaled[varying])
+
+    @cached_property
+    def groups(self) -> NDArray[np.int64]:
+        """Of the working copy's columns, the column of the user's table each belongs to."""
+        return self.layout_groups[self.varying]
 
     def __len__(self) -> int:
         return len(self.varying)

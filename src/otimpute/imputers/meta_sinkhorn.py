@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from typing import Any, ClassVar, Unpack
 
@@ -12,23 +12,58 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .._checks import check_choice, check_count, check_flag, check_real
-from .._stored import Array, Kind, Maybe, NamedArrays, Record, Whole
+from .._stored import Kind, NamedArrays, Place, Record, stored
 from .._threads import n_threads
 from .._torch import take_weights, torch_for, torch_session, weights_of
 from .._warn import warn_user
-from ..estimator import check_callbacks, progress_bar, score_cells
+from ..estimator import TableParameters, score_cells
 from ..exceptions import OtimputeWarning
+from ..fitting import ColumnLayout, FitSummary, check_callbacks, progress_bar
 from ..gaussian import GaussianModel
+from ..table import Table
+from ._batches import Plan
 from ._checkpoint import Checkpoint
 from ._completer import Completer
 from ._initial_fill import fill_from_model
-from ._meta_steps import MetaSchedule, run_meta_steps
+from ._meta_steps import MetaOutcome, MetaSchedule, run_meta_steps
 from ._pair_threads import PairThreads
-from ._transport_imputer import Prepared, TransportImputer
+from ._transport_imputer import Prepared, TransportImputer, TransportModel
 from ._working_copy import WorkingColumns
 
 _FEWEST_STEPS = 1000
 _VISITS = 10  # how often every row should meet others, at least
+
+
+class _CompleterWeights(NamedArrays):
+    """A `Completer`, of which the weights are stored."""
+
+    def pack(self, value: Any, place: Place) -> Any:
+        return super().pack(weights_of(value.module, "completer"), place)
+
+
+@stored(completer=_CompleterWeights(), learned="varying")
+@dataclass(frozen=True)
+class MetaSinkhornModel(TransportModel):
+    """Shows new rows, with a first guess, to a trained completer."""
+
+    completer: Any  # a Completer; as it comes out of a file, its weights
+    guess: GaussianModel | None  # None where the first guess is the mean
+    learned: NDArray[np.bool_]  # [d]: columns that had a hole in training
+
+    def untaught(self, missing: NDArray[np.bool_]) -> NDArray[np.int64]:
+        """The columns with missing entries that had none in training."""
+        return self.columns.varying[self.columns.holes(missing).any(axis=0) & ~self.learned]
+
+    def _complete(self, work: NDArray[np.float32], holes: NDArray[np.bool_]) -> None:
+        _first_guess(work, holes, self.guess)
+        self.completer.fill(work, holes)
+
+
+def _first_guess(work: NDArray[np.float32], holes: NDArray[np.bool_], guess: GaussianModel | None) -> None:
+    """What a completer starts from: column means, or the conditional means of a Gaussian model."""
+    work[:, : holes.shape[1]][holes] = 0
+    if guess is not None:
+        fill_from_model(work, holes, guess)
 
 
 class MetaSinkhornImputer(TransportImputer):
@@ -167,13 +202,8 @@ class MetaSinkhornImputer(TransportImputer):
     True
     """
 
-    _stored: ClassVar[Mapping[str, Kind]] = {
-        "n_steps_": Whole(),
-        "best_step_": Whole(),
-        "weights": NamedArrays(),
-        "guess": Maybe(Record((GaussianModel,))),
-        "learned": Array("varying", np.bool_),
-    }
+    _stored: ClassVar[Mapping[str, Kind]] = {"_model": Record((MetaSinkhornModel,))}
+    _model: MetaSinkhornModel
     _given_at_load = "completer"
     _validates_by_default = True
     noise: float = 0.0  # a completer starts from the same guess in new rows, so there is no noise to add
@@ -244,28 +274,40 @@ class MetaSinkhornImputer(TransportImputer):
         check_flag("warm_start", self.warm_start)
 
     def _train(
-        self, values: NDArray[np.floating], missing: NDArray[np.bool_], deadline: float, checkpoint: Checkpoint
-    ) -> NDArray[np.float32]:
+        self,
+        values: NDArray[np.floating],
+        missing: NDArray[np.bool_],
+        layout: ColumnLayout,
+        deadline: float,
+        checkpoint: Checkpoint,
+    ) -> tuple[NDArray[np.float32], MetaSinkhornModel, FitSummary]:
         seed = checkpoint.seed
-        before = self._fitted_before(self.completer)
-        prepared = self._prepare(values, missing, seed, deadline, columns=None if before is None else before.columns)
-        guess = prepared.model if self._starts_from_model() else None
+        before: MetaSinkhornModel | None = self._model_to_continue(self.completer, layout)
+        columns = None if before is None else before.columns
+        prepared = self._prepare(values, missing, layout, seed, deadline, columns=columns)
+        plan, batch_size = self._choose_plan(prepared.free, seed)
+        schedule = self._schedule(len(prepared.work), batch_size, deadline)
         with torch_session(seed):
             if before is None:
-                completer = self._make_completer()
+                completer = self._make_completer(prepared.columns, layout)
+                guess = prepared.model if prepared.starts_from_model else None
             else:
                 # A copy, for a fit that fails must not spoil what the last one learned.
                 completer, guess = copy.deepcopy(before.completer), before.guess
-                self._first_guess(prepared.work, prepared.free, guess)
-            self._descend(prepared, completer, guess, deadline, checkpoint)
-        self.completer_ = completer.module
+                _first_guess(prepared.work, prepared.free, guess)
+            outcome, device = self._descend(prepared, completer, guess, plan, batch_size, schedule, checkpoint)
         learned = np.asarray(prepared.free.any(axis=0))
-        self._fitted = _Fitted(self.completer, self._empty, self._columns, completer, guess, learned)
-        return prepared.work
+        model = MetaSinkhornModel(prepared.columns, prepared.chosen(batch_size, device), completer, guess, learned)
+        return (
+            prepared.work,
+            model,
+            FitSummary("step", outcome.n_steps, outcome.converged, outcome.stop_reason, outcome.history, outcome.best_step),
+        )
 
-    def _make_completer(self) -> Completer:
+    def _make_completer(self, columns: WorkingColumns, layout: ColumnLayout) -> Completer:
         torch = torch_for("MetaSinkhornImputer")
-        module, n_columns = self.completer, len(self._empty)
+        used = layout.used
+        module, n_columns = self.completer, len(used)
         if module is None:
             from .joint_completer import JointCompleter
 
@@ -279,24 +321,23 @@ class MetaSinkhornImputer(TransportImputer):
                     f"completer must be a torch.nn.Module or make one from a number of columns, but completer({n_columns}) "
                     f"failed: {error}"
                 ) from error
-        return Completer(module, n_columns, self._places(), self._empty)
-
-    def _first_guess(self, work: NDArray[np.float32], holes: NDArray[np.bool_], guess: GaussianModel | None) -> None:
-        """What a completer starts from: column means, or the conditional means of a Gaussian model."""
-        work[:, : holes.shape[1]][holes] = 0
-        if guess is not None:
-            fill_from_model(work, holes, guess)
+        return Completer(module, n_columns, np.flatnonzero(used)[columns.varying], ~used)
 
     def _descend(
-        self, prepared: Prepared, completer: Completer, guess: GaussianModel | None, deadline: float, checkpoint: Checkpoint
-    ) -> None:
-        """Algorithm 2 on the prepared working copy, in place."""
+        self,
+        prepared: Prepared,
+        completer: Completer,
+        guess: GaussianModel | None,
+        plan: Plan,
+        batch_size: int,
+        schedule: MetaSchedule,
+        checkpoint: Checkpoint,
+    ) -> tuple[MetaOutcome, str]:
+        """Algorithm 2 on the prepared working copy, in place; and the device it ran on."""
         work, hidden, free = prepared.work, prepared.hidden, prepared.free
-        d = len(self._columns)
-        plan = self._choose_plan(free, checkpoint.seed)
-        schedule = self._schedule(len(work), deadline)
+        d = len(prepared.columns)
         threads = PairThreads(self.n_pairs, n_threads(self.n_jobs))
-        batches = self._make_batches(work.copy(), free, threads, schedule.n_steps)
+        batches = self._make_batches(prepared, work.copy(), threads, batch_size, schedule.n_steps)
         try:
             with progress_bar("meta Sinkhorn imputation", self.verbose) as bar:
                 outcome = run_meta_steps(
@@ -306,8 +347,8 @@ class MetaSinkhornImputer(TransportImputer):
                     batches,
                     plan,
                     schedule,
-                    self.batch_size_,
-                    lambda: batches.evaluate([(plan, self.batch_size_)]),
+                    batch_size,
+                    lambda: batches.evaluate([(plan, batch_size)]),
                     (lambda: score_cells(prepared.truth, batches.cells.values[:, :d][hidden])) if hidden.any() else None,
                     [*bar, *check_callbacks(self.callbacks)],
                     checkpoint,
@@ -318,57 +359,37 @@ class MetaSinkhornImputer(TransportImputer):
         # What was hidden is known after all: the guess and the completer see it when they fill the rest.
         if hidden.any():
             work[:, :d][hidden] = prepared.truth
-            self._first_guess(work, prepared.holes, guess)
+            _first_guess(work, prepared.holes, guess)
         completer.fill(work, prepared.holes)
-        self.n_steps_, self.device_ = outcome.n_steps, batches.device
-        self.best_step_ = outcome.best_step
-        self._note_outcome(outcome, f"{outcome.n_steps} steps")
+        return outcome, batches.device
 
-    def _schedule(self, n_rows: int, deadline: float) -> MetaSchedule:
-        n_steps = self._steps_for(n_rows, _FEWEST_STEPS, _VISITS) if self.max_steps == "auto" else int(self.max_steps)
+    def _schedule(self, n_rows: int, batch_size: int, deadline: float) -> MetaSchedule:
+        n_steps = self._n_steps(n_rows, batch_size, _FEWEST_STEPS, _VISITS)
         return MetaSchedule(n_steps, self.learning_rate, self.step_decay, self.l2, self.tol, self.patience, deadline)
 
-    def _impute_cells(self, values: NDArray[np.floating], missing: NDArray[np.bool_]) -> NDArray[np.float64]:
-        untaught = np.flatnonzero(self._columns.holes(missing).any(axis=0) & ~self._fitted.learned)
+    def _publish(self) -> None:
+        super()._publish()
+        self._made_of, self.completer_ = self.completer, self._model.completer.module
+        self.n_steps_, self.best_step_ = self.fit_summary_.n_steps, self.fit_summary_.best_step
+
+    def _read_new_rows(self, X: Any) -> Table:
+        table = super()._read_new_rows(X)
+        untaught = self._model.untaught(table.missing[:, ~self.training_table_.empty])
         if len(untaught) and self.completer is not None:  # ours only corrects a guess, and begins with no correction
             warn_user(
-                f"columns {self._names_of(untaught)} with holes were complete in training: "
+                f"columns {self.training_table_.layout.describe(untaught)} with holes were complete in training: "
                 "the completer never learned to fill them; fit on rows with holes there too",
                 OtimputeWarning,
             )
-        return super()._impute_cells(values, missing)
+        return table
 
-    def _complete(self, work: NDArray[np.float32], holes: NDArray[np.bool_]) -> None:
-        self._first_guess(work, holes, self._fitted.guess)
-        self._fitted.completer.fill(work, holes)
-
-    def _state(self) -> dict[str, Any]:
-        fitted = self._fitted
-        weights = weights_of(fitted.completer.module, "completer")
-        return {**super()._state(), "weights": weights, "guess": fitted.guess, "learned": fitted.learned}
-
-    def _restore_state(self, state: dict[str, Any], sizes: dict[str, int]) -> None:
-        weights, guess, learned = state.pop("weights"), state.pop("guess"), state.pop("learned")
-        super()._restore_state(state, sizes)
+    def _with_modules(self, model: MetaSinkhornModel, layout: ColumnLayout) -> MetaSinkhornModel:
         with torch_session(0):
-            completer = self._make_completer()
-        take_weights(completer.module, weights, "completer")
-        self.completer_ = completer.module
-        self._fitted = _Fitted(self.completer, self._empty, self._columns, completer, guess, learned)
+            completer = self._make_completer(model.columns, layout)
+        take_weights(completer.module, model.completer, "completer")
+        return replace(model, completer=completer)
 
     @staticmethod
     @cache
     def _compile() -> None:
         MetaSinkhornImputer(max_steps=1, random_state=0).fit([[0.0, 1.0], [1.0, np.nan], [2.0, 0.0], [3.0, 2.0]])
-
-
-@dataclass(frozen=True)
-class _Fitted:
-    """What new rows and a warm start need."""
-
-    made_of: Any  # the parameter completer
-    empty: NDArray[np.bool_]
-    columns: WorkingColumns
-    completer: Completer
-    guess: GaussianModel | None
-    learned: NDArray[np.bool_]  # columns that had a hole in training

@@ -13,16 +13,26 @@ from numpy.typing import NDArray
 
 from .._checks import check_choice, check_count, check_flag, check_real
 from .._random import generator
-from .._stored import Kind, Whole
+from .._stored import Kind, Record
 from .._threads import n_threads
 from .._torch import torch_session
 from .._warn import warn_user
-from ..estimator import check_callbacks, progress_bar
+from ..estimator import TableParameters
 from ..exceptions import OtimputeWarning
+from ..fitting import ColumnLayout, FitSummary, check_callbacks, progress_bar
+from ..table import Table
 from ._checkpoint import Checkpoint
-from ._column_models import FittedModels, make_models
-from ._cycles import ColumnModels, ColumnOrder, CycleSchedule, run_cycles, settle_rows, warn_of_held_predictions
-from ._modules import check_model
+from ._column_models import RoundRobinModel, load_modules, make_models
+from ._cycles import (
+    ColumnModels,
+    ColumnOrder,
+    CycleOutcome,
+    CycleSchedule,
+    run_cycles,
+    settle_rows,
+    warn_of_held_predictions,
+)
+from ._modules import ModuleModels, check_model
 from ._pair_threads import PairThreads
 from ._trainees import Trainee, choose_trainees
 from ._transport_imputer import Prepared, TransportImputer
@@ -179,11 +189,8 @@ class RoundRobinImputer(TransportImputer):
         "learning_rate": 1e-2, "max_cycles": 10, "metric": "euclidean", "n_pairs": 10, "n_updates": 15, "noise": 0.1,
         "order": "random", "scale": False, "skip_complete": True, "step_decay": 1.0, "tol": 1e-3,
     }  # fmt: skip
-    _stored: ClassVar[Mapping[str, Kind]] = {
-        "n_cycles_": Whole(),
-        "best_cycle_": Whole(),
-        **FittedModels.STORED,
-    }
+    _stored: ClassVar[Mapping[str, Kind]] = {"_model": Record((RoundRobinModel,))}
+    _model: RoundRobinModel
     _given_at_load = "model"
 
     def __init__(
@@ -280,33 +287,43 @@ class RoundRobinImputer(TransportImputer):
         check_flag("warm_start", self.warm_start)
 
     def _train(
-        self, values: NDArray[np.floating], missing: NDArray[np.bool_], deadline: float, checkpoint: Checkpoint
-    ) -> NDArray[np.float32]:
+        self,
+        values: NDArray[np.floating],
+        missing: NDArray[np.bool_],
+        layout: ColumnLayout,
+        deadline: float,
+        checkpoint: Checkpoint,
+    ) -> tuple[NDArray[np.float32], RoundRobinModel, FitSummary]:
         seed = checkpoint.seed
-        before = self._fitted_before(self.model)
+        before: RoundRobinModel | None = self._model_to_continue(self.model, layout)
         from_regressions = before is None and self.initial_weights == "gaussian" and not callable(self.model)
         columns = None if before is None else before.columns
-        prepared = self._prepare(values, missing, seed, deadline, columns=columns, wants_model=from_regressions)
-        work, d = prepared.work, len(self._columns)
-        self.batch_size_ = self._choose_batch_size(len(work), len(work))
+        prepared = self._prepare(values, missing, layout, seed, deadline, columns=columns, wants_model=from_regressions)
+        columns, work, d = prepared.columns, prepared.work, len(prepared.columns)
+        batch_size = self._choose_batch_size(len(work), len(work))
         trainees = choose_trainees(
             prepared.free, prepared.observed_ranges(),
-            batch_size=self.batch_size_, batches=self.batches, skip_complete=self.skip_complete, seed=seed,
+            batch_size=batch_size, batches=self.batches, skip_complete=self.skip_complete, seed=seed,
         )  # fmt: skip
         schedule = self._schedule(prepared, before is not None or from_regressions, deadline)
         # Is the table what the models predict? Regressions and start of a Gaussian model agree.
-        start_counts = before is not None or (from_regressions and self._starts_from_model())
+        start_counts = before is not None or (from_regressions and prepared.starts_from_model)
         with torch_session(seed, callable(self.model) and d > 1):
             if before is None:
-                models = make_models(self.model, self.initial_weights, self._columns.groups, prepared.model, work[:, :d], seed)
+                models = make_models(self.model, self.initial_weights, columns.groups, prepared.model, work[:, :d], seed)
             else:
                 models = copy.deepcopy(before.models)  # a fit that fails must not spoil what the last one learned
                 work[:, :d][prepared.free] = 0
                 settle_rows(work, prepared.free, [t.target for t in trainees], models)
-            order = self._run(prepared, trainees, models, schedule, start_counts, checkpoint)
+            outcome, order, device = self._run(prepared, trainees, models, schedule, batch_size, start_counts, checkpoint)
         targets = [trainees[place].target._replace(free=np.empty(0, dtype=bool)) for place in order]
-        self._fitted = FittedModels(self.model, self._empty, self._columns, models, targets)
-        return work
+        nets, modules = (None, models) if isinstance(models, ModuleModels) else (models, None)
+        model = RoundRobinModel(columns, prepared.chosen(batch_size, device), targets, nets, modules)
+        return (
+            work,
+            model,
+            FitSummary("cycle", outcome.n_cycles, outcome.converged, outcome.stop_reason, outcome.history, outcome.best_cycle),
+        )
 
     def _spared_from_hiding(self, holes: NDArray[np.bool_]) -> NDArray[np.bool_]:
         # No batch here needs complete rows; but a column hidden from would no longer be complete.
@@ -314,7 +331,7 @@ class RoundRobinImputer(TransportImputer):
 
     def _schedule(self, prepared: Prepared, starts_well: bool, deadline: float) -> CycleSchedule:
         max_cycles, learning_rate = _FROM_REGRESSIONS if starts_well else _FROM_SCRATCH
-        largest = float(np.abs(prepared.work[:, : len(self._columns)][~prepared.free]).max(initial=0))
+        largest = float(np.abs(prepared.work[:, : len(prepared.columns)][~prepared.free]).max(initial=0))
         return CycleSchedule(
             max_cycles if self.max_cycles == "auto" else int(self.max_cycles),
             self.n_updates,
@@ -332,11 +349,12 @@ class RoundRobinImputer(TransportImputer):
         trainees: list[Trainee],
         models: ColumnModels,
         schedule: CycleSchedule,
+        batch_size: int,
         start_counts: bool,
         checkpoint: Checkpoint,
-    ) -> NDArray[np.int64]:
-        """Algorithm 3 on the prepared working copy, in place; returns the last order of the trainees."""
-        work, d, seed = prepared.work, len(self._columns), checkpoint.seed
+    ) -> tuple[CycleOutcome, NDArray[np.int64], str]:
+        """Algorithm 3 on the prepared working copy, in place; also the last order of the trainees, and the device."""
+        work, d, seed = prepared.work, len(prepared.columns), checkpoint.seed
         order = ColumnOrder(self.order, [len(trainee.rows) for trainee in trainees], generator(seed, "order"))
         score = scores_of_hidden(prepared, self.validation_score, seed) if prepared.hidden.any() else None
         n_updates = schedule.max_cycles * schedule.n_updates * len(trainees)
@@ -344,7 +362,7 @@ class RoundRobinImputer(TransportImputer):
             progress_bar("round-robin imputation", self.verbose) as bar,
             closing(PairThreads(self.n_pairs, n_threads(self.n_jobs))) as threads,
         ):
-            batches = self._make_batches(work, prepared.free, threads, n_updates)
+            batches = self._make_batches(prepared, work, threads, batch_size, n_updates)
             callbacks = [*bar, *check_callbacks(self.callbacks)]
             outcome = run_cycles(trainees, order, models, batches, schedule, score, start_counts, callbacks, checkpoint)
             bar.ended(outcome.stop_reason)
@@ -353,34 +371,28 @@ class RoundRobinImputer(TransportImputer):
             work[:, :d][prepared.hidden] = prepared.truth
             targets = [trainees[place].target for place in order.current]
             settle_rows(work, prepared.holes, targets, models, max_cycles=1)
-        self.n_cycles_, self.device_ = outcome.n_cycles, batches.device
-        self.best_cycle_ = outcome.best_cycle
-        self._note_outcome(outcome, f"{outcome.n_cycles} whole cycles")
         warn_of_held_predictions(work, trainees)
-        return order.current
+        return outcome, order.current, batches.device
 
-    def _impute_cells(self, values: NDArray[np.floating], missing: NDArray[np.bool_]) -> NDArray[np.float64]:
-        trained = [target.column for target in self._fitted.targets]
-        left = np.setdiff1d(np.flatnonzero(self._columns.holes(missing).any(axis=0)), trained)
+    def _publish(self) -> None:
+        super()._publish()
+        self._made_of = self.model
+        self.n_cycles_, self.best_cycle_ = self.fit_summary_.n_steps, self.fit_summary_.best_step
+
+    def _read_new_rows(self, X: Any) -> Table:
+        table = super()._read_new_rows(X)
+        left = self._model.without_model(table.missing[:, ~self.training_table_.empty])
         if len(left):
             advice = "fit with skip_complete=False" if self.skip_complete else "fit on more rows"
             warn_user(
-                f"columns {self._names_of(left)} were complete in training and have no model: "
+                f"columns {self.training_table_.layout.describe(left)} were complete in training and have no model: "
                 f"their holes get the training mean; {advice}",
                 OtimputeWarning,
             )
-        return super()._impute_cells(values, missing)
+        return table
 
-    def _complete(self, work: NDArray[np.float32], holes: NDArray[np.bool_]) -> None:
-        settle_rows(work, holes, self._fitted.targets, self._fitted.models)
-
-    def _state(self) -> dict[str, Any]:
-        return {**super()._state(), **self._fitted.parts()}
-
-    def _restore_state(self, state: dict[str, Any], sizes: dict[str, int]) -> None:
-        parts = {name: state.pop(name) for name in FittedModels.STORED}
-        super()._restore_state(state, sizes)
-        self._fitted = FittedModels.from_parts(parts, self.model, self._empty, self._columns)
+    def _with_modules(self, model: RoundRobinModel, layout: ColumnLayout) -> RoundRobinModel:  # noqa: ARG002
+        return load_modules(model, self.model)
 
     @staticmethod
     @cache

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from functools import cache
 from typing import Any, ClassVar, Self, Unpack
 
@@ -11,21 +12,38 @@ from numpy.typing import NDArray
 
 from .._checks import check_count, check_flag, check_real
 from .._random import generator
-from .._stored import Kind, Maybe, Record, Whole
+from .._stored import Kind, Maybe, Record, Whole, stored
 from .._threads import n_threads
-from ..estimator import check_callbacks, progress_bar, score_cells
-from ..exceptions import StoredFileError
-from ._batches import make_geometry
+from ..estimator import TableParameters, score_cells
+from ..fitting import ColumnLayout, FitSummary, check_callbacks, progress_bar
+from ._batches import Plan, make_geometry
 from ._checkpoint import Checkpoint
 from ._cpu_steps import CpuSteps, make_cells
 from ._descent import Outcome, Schedule, descend, empty_history
 from ._gpu_steps import Fit
 from ._new_rows import Reference
 from ._side_by_side import Descent
-from ._transport_imputer import Prepared, TransportImputer
+from ._transport_imputer import Prepared, TransportImputer, TransportModel
 
 _FEWEST_STEPS = 1000
 _VISITS = 100  # how often every row should meet others, at least
+
+
+@stored(n_jobs=Maybe(Whole(at_least=-1)))
+@dataclass(frozen=True)
+class SinkhornModel(TransportModel):
+    """Carries new rows to where transport sends them among completed ones."""
+
+    reference: Reference | None  # None where no column varies
+    n_jobs: int | None
+
+    def __post_init__(self) -> None:
+        if (self.reference is None) != (len(self.columns) == 0):
+            raise ValueError("there must be reference rows exactly where a column varies")
+
+    def _complete(self, work: NDArray[np.float32], holes: NDArray[np.bool_]) -> None:
+        if self.reference is not None:
+            self.reference.impute(work, holes, n_threads(self.n_jobs))
 
 
 class SinkhornImputer(TransportImputer):
@@ -169,10 +187,8 @@ class SinkhornImputer(TransportImputer):
         "scale": False,
         "tol": 0.0,
     }
-    _stored: ClassVar[Mapping[str, Kind]] = {
-        "n_steps_": Whole(),
-        "_reference": Maybe(Record((Reference,))),
-    }
+    _stored: ClassVar[Mapping[str, Kind]] = {"_model": Record((SinkhornModel,))}
+    _model: SinkhornModel
 
     def __init__(
         self,
@@ -256,71 +272,71 @@ class SinkhornImputer(TransportImputer):
             raise ValueError('imputed_weight < 1 is for the CPU only; pass device="cpu" or imputed_weight=1')
 
     def _train(
-        self, values: NDArray[np.floating], missing: NDArray[np.bool_], deadline: float, checkpoint: Checkpoint
-    ) -> NDArray[np.float32]:
-        seed = checkpoint.seed
-        prepared = self._prepare(values, missing, seed, deadline)
-        outcome = self._descend(prepared, deadline, checkpoint)
-        self._reference = self._build_reference(prepared.work, seed)
-        self.n_steps_ = outcome.n_steps
-        self._note_outcome(outcome, f"{outcome.n_steps} steps")
-        return prepared.work
+        self,
+        values: NDArray[np.floating],
+        missing: NDArray[np.bool_],
+        layout: ColumnLayout,
+        deadline: float,
+        checkpoint: Checkpoint,
+    ) -> tuple[NDArray[np.float32], SinkhornModel, FitSummary]:
+        prepared = self._prepare(values, missing, layout, checkpoint.seed, deadline)
+        plan, batch_size = self._choose_plan(prepared.free, checkpoint.seed)
+        outcome, device = self._descend(prepared, plan, batch_size, deadline, checkpoint)
+        reference = self._build_reference(prepared, checkpoint.seed)
+        model = SinkhornModel(prepared.columns, prepared.chosen(batch_size, device), reference, self.n_jobs)
+        summary = FitSummary("step", outcome.n_steps, outcome.converged, outcome.stop_reason, outcome.history)
+        return prepared.work, model, summary
 
-    def _complete(self, work: NDArray[np.float32], holes: NDArray[np.bool_]) -> None:
-        if self._reference is not None:
-            self._reference.impute(work, holes, n_threads(self.n_jobs))
-
-    def _descend(self, prepared: Prepared, deadline: float, checkpoint: Checkpoint) -> Outcome:
-        """Algorithm 1 on the prepared working copy, in place."""
+    def _descend(
+        self, prepared: Prepared, plan: Plan, batch_size: int, deadline: float, checkpoint: Checkpoint
+    ) -> tuple[Outcome, str]:
+        """Algorithm 1 on the prepared working copy, in place; and the device it ran on."""
         work, hidden, free, truth = prepared.work, prepared.hidden, prepared.free, prepared.truth
-        d = len(self._columns)
-        plan = self._choose_plan(free, checkpoint.seed)
+        d = len(prepared.columns)
         if not free.any():
-            self.device_ = "cpu"
-            return Outcome(np.empty(0), 0, "nothing missing", True, empty_history(bool(hidden.any())))
+            return Outcome(np.empty(0), 0, "nothing missing", True, empty_history(bool(hidden.any()))), "cpu"
         is_hidden = hidden[free]
-        schedule = self._schedule(len(work), deadline)
-        geometry = make_geometry(self._metric, self.epsilon_, float(self.imputed_weight), d, work.shape[1])
+        schedule = self._schedule(len(work), batch_size, deadline)
+        geometry = make_geometry(prepared.metric, prepared.epsilon, float(self.imputed_weight), d, work.shape[1])
         score = (lambda mean: score_cells(truth, mean[is_hidden])) if hidden.any() else None
         with progress_bar("Sinkhorn imputation", self.verbose) as bar:
             callbacks = [*bar, *check_callbacks(self.callbacks)]
 
             def on_cpu() -> Outcome:
-                steps = CpuSteps(make_cells(work, free), geometry, plan, self.batch_size_, self.n_pairs, n_threads(self.n_jobs))
+                steps = CpuSteps(make_cells(work, free), geometry, plan, batch_size, self.n_pairs, n_threads(self.n_jobs))
                 return descend(steps, schedule, [score], callbacks, checkpoint)[0]
 
             def on_gpu() -> Outcome:
-                descent = Descent(Fit(work, free, geometry, plan), schedule, self.batch_size_, self.n_pairs, score)
+                descent = Descent(Fit(work, free, geometry, plan), schedule, batch_size, self.n_pairs, score)
                 return descent.run(callbacks, checkpoint)
 
-            n_compared = schedule.n_steps * self.n_pairs * self.batch_size_**2 if self.imputed_weight == 1 else 0
-            outcome = self._on_device(on_cpu, on_gpu, n_compared, checkpoint)
+            n_compared = schedule.n_steps * self.n_pairs * batch_size**2 if self.imputed_weight == 1 else 0
+            outcome, device = self._on_device(on_cpu, on_gpu, n_compared, checkpoint)
             bar.ended(outcome.stop_reason)
         work[:, :d][free] = outcome.cells
         work[:, :d][hidden] = truth
-        return outcome
+        return outcome, device
 
-    def _automatic_metric(self) -> str:
-        return super()._automatic_metric() if self.imputed_weight == 1 else "euclidean"
+    def _publish(self) -> None:
+        super()._publish()
+        self.n_steps_ = self.fit_summary_.n_steps
 
-    def _schedule(self, n_rows: int, deadline: float = np.inf) -> Schedule:
-        n_steps = self._steps_for(n_rows, _FEWEST_STEPS, _VISITS) if self.max_steps == "auto" else int(self.max_steps)
+    def _automatic_metric(self, n_columns: int) -> str:
+        return super()._automatic_metric(n_columns) if self.imputed_weight == 1 else "euclidean"
+
+    def _schedule(self, n_rows: int, batch_size: int, deadline: float = np.inf) -> Schedule:
+        n_steps = self._n_steps(n_rows, batch_size, _FEWEST_STEPS, _VISITS)
         return Schedule(n_steps, self.learning_rate, self.step_decay, self.tail_average, self.tol, deadline)
 
-    def _build_reference(self, work: NDArray[np.float32], seed: int) -> Reference | None:
+    def _build_reference(self, prepared: Prepared, seed: int) -> Reference | None:
         """Completed rows and their potentials, for rows to come; None when no column varies."""
-        d = len(self._columns)
+        work, d = prepared.work, len(prepared.columns)
         if d == 0:
             return None
         rows = np.arange(len(work))
         if len(work) > self.reference_size:
             rows = np.sort(generator(seed, "reference").choice(len(work), self.reference_size, replace=False))
-        return Reference.build(work[rows, :d].astype(np.float64), self._metric, generator(seed, "reference"))
-
-    def _restore_state(self, state: dict[str, Any], sizes: dict[str, int]) -> None:
-        super()._restore_state(state, sizes)
-        if (self._reference is None) != (len(self._columns) == 0):
-            raise StoredFileError("there must be reference rows exactly where a column varies; save the imputer again")
+        return Reference.build(work[rows, :d].astype(np.float64), prepared.metric, generator(seed, "reference"))
 
     @staticmethod
     @cache
