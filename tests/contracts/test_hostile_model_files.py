@@ -111,15 +111,13 @@ def value(*keys: Any, to: Any) -> Change:
     return change
 
 
-def without(key: str, *, leave: tuple[str, None] | None = None) -> Change:
+def without(key: str) -> Change:
     """Without an attribute and its arrays."""
 
     def change(document: Any, arrays: dict[str, Any]) -> None:
         del document["state"][key]
         for name in [each for each in arrays if each.startswith(f"state.{key}")]:
             del arrays[name]
-        if leave:
-            document["state"][leave[0]] = leave[1]
 
     return change
 
@@ -220,16 +218,16 @@ INCONSISTENT: dict[str, tuple[str, Change, str]] = {
     "a covariance too small": ("gaussian-em", array("_model.method.covariance", lambda a: a[:2, :2]), "has 2 varying where 3"),
     "a rank above the columns": ("softimpute", array("_model.method.loadings", lambda _: np.ones((3, 50))), "the rank exceeds"),
     "no penalty": ("softimpute", value("_model", "method", "penalty", to=0.0), "must be a finite number > 0"),
-    "another varying column": ("sinkhorn", entry("_columns.varying", 2, 2), "must be those with a spread"),
-    "no reference": ("sinkhorn", without("_reference", leave=("_reference", None)), "there must be reference rows"),
+    "another varying column": ("sinkhorn", entry("_model.columns.varying", 2, 2), "must be those with a spread"),
+    "no reference": ("sinkhorn", nothing_learned("_model.reference"), "there must be reference rows"),
     "a reference without rows": ("sinkhorn", no_reference_rows, "needs at least one row"),
-    "offsets of fewer rows": ("sinkhorn", array("_reference.offset", lambda a: a[1:]), "has 59 R where 60"),
-    "a precision too small": ("sinkhorn", array("_reference.precision", lambda a: a[:2, :2]), "has 2 varying where 3"),
-    "a target outside": ("round-robin", value("targets", 0, "column", to=3), "targets must be different ones of 3"),
-    "a target twice": ("round-robin", value("targets", 0, "column", to=1), "targets must be different ones of 3"),
-    "a limit that is none": ("round-robin", value("targets", 0, "low", to="nan"), "low must be a finite number"),
-    "layers that do not fit": ("round-robin-mlp", entry("nets.sizes", 1, 5), "are no network"),
-    "layers whose sum overflows": ("round-robin-mlp", entry("nets.sizes", 1, 2**62), "are no network"),
+    "offsets of fewer rows": ("sinkhorn", array("_model.reference.offset", lambda a: a[1:]), "has 59 R where 60"),
+    "a precision too small": ("sinkhorn", array("_model.reference.precision", lambda a: a[:2, :2]), "has 2 varying where 3"),
+    "a target outside": ("round-robin", value("_model", "targets", 0, "column", to=3), "targets must be different ones of 3"),
+    "a target twice": ("round-robin", value("_model", "targets", 0, "column", to=1), "targets must be different ones of 3"),
+    "a limit that is none": ("round-robin", value("_model", "targets", 0, "low", to="nan"), "low must be a finite number"),
+    "layers that do not fit": ("round-robin-mlp", entry("_model.nets.sizes", 1, 5), "are no network"),
+    "layers whose sum overflows": ("round-robin-mlp", entry("_model.nets.sizes", 1, 2**62), "are no network"),
     "a negative weight": ("auto", entry("_model.panel.weights", 0, -1.0), EXPERTS),
     "a negative first weight": ("auto", entry("_model.panel.first_weights", 0, -1.0), EXPERTS),
     "a weight that is not finite": ("auto", entry("_model.panel.weights", 0, np.nan), "not finite"),
@@ -239,7 +237,7 @@ INCONSISTENT: dict[str, tuple[str, Change, str]] = {
     "a group below": ("auto", entry("_model.columns.group", 0, -5), TOGETHER),
     "groups in another order": ("auto", array("_model.columns.group", lambda a: a[::-1].copy()), TOGETHER),
     "error bars of fewer columns": ("auto", array("_model.error_bars.weights", lambda a: a[1:]), TOGETHER),
-    "draws whose quantiles fall": ("auto", array("_model.draw_rule.wanted", lambda a: a[:, ::-1].copy()), "must not fall"),
+    "draws whose quantiles fall": ("auto", array("_model.draw_rule.wanted", lambda a: a[..., ::-1].copy()), "must not fall"),
     "a negative error bar": ("auto", entry("_model.error_bars.weights", 0, -1.0), "below 0"),
     "a missing expert": ("auto", keep_experts(1), EXPERTS),
     "no expert at all": ("auto", no_experts, EXPERTS),
@@ -275,7 +273,7 @@ INCONSISTENT: dict[str, tuple[str, Change, str]] = {
     ),
     "a kernel of fewer rows": ("kernel-ridge", array("_model.method.rounds.0.rows", lambda a: a[1:]), "every row needs a weight"),
     "a kernel of a column outside": ("kernel-ridge", entry("_model.method.rounds.0.regressions.0.columns", 0, 3), OUTSIDE),
-    "no network at all": ("round-robin", without("nets", leave=("nets", None)), "networks, or weights"),
+    "no network at all": ("round-robin", nothing_learned("_model.nets"), "networks, or weights"),
 }
 
 
