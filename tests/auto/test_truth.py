@@ -88,7 +88,7 @@ def test_an_expert_for_which_there_is_no_time_in_the_end_leaves_its_weight_to_th
 
     def slow_trees(self, values, missing, layout, *, deadline, **options):
         nonlocal n_fits
-        n_fits += 1
+        n_fits += self.n_estimators == 5  # others are fitted to have all machine code ready
         if missing.mean() < 0.25 and np.isfinite(deadline):
             raise _experts.OutOfTime
         return fit_cells(self, values, missing, layout, **options)
