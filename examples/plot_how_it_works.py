@@ -68,7 +68,7 @@ N_STEPS = 800
 moments = {0: X.copy()}
 for step in range(1, N_STEPS + 1):
     known, guessed = two_batches()
-    gradient = sinkhorn_divergence(X[known], X[guessed], epsilon=EPSILON, tolerance=1e-2).gradient_y
+    gradient = sinkhorn_divergence(X[known], X[guessed], epsilon=EPSILON, tol=1e-2).gradient_y
     X[guessed] -= np.where(missing[guessed], (1 - step / N_STEPS) * 0.5 * SIZE * gradient, 0.0)
     if step in (10, 100, N_STEPS):
         moments[step] = X.copy()
