@@ -305,7 +305,7 @@ def test_not_converged_warns_and_names_the_parameters_to_change(kernel):
         result = sinkhorn_divergence(x, y, a, b, epsilon=0.05, kernel=kernel, max_iter=3)
     assert not result.converged
     assert result.marginal_error > 1e-4
-    assert "after 3 sweeps; raise max_iterations, or epsilon (now 0.05), or tolerance" in result.status
+    assert "after 3 sweeps; raise max_iter, or epsilon (now 0.05), or tol" in result.status
     assert [str(warning.message) for warning in warned] == [result.status]
     assert warned[0].filename == __file__
 
