@@ -18,6 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..baselines import MeanImputer
+from ..catalogue import make_imputer, make_mechanism
 from ..datasets import load_dataset
 from ..estimator import BaseImputer
 from ..imputers import side_by_side
@@ -30,7 +31,6 @@ from ..metrics import (
     sliced_wasserstein2,
     wasserstein2,
 )
-from ..registry import make_imputer, make_mechanism
 from .record import Record
 from .task import Task
 
