@@ -82,6 +82,15 @@ def score_label(score: str) -> str:
     return _SCORES.get(score) or _spoken(score)
 
 
+def lower_is_better(score: str) -> bool:
+    """Whether the better method has less of a score, as of every cost.
+
+    >>> lower_is_better("rmse"), lower_is_better("seconds")
+    (True, True)
+    """
+    return score not in METRICS or METRICS[score].lower_is_better
+
+
 def dataset_labels(datasets: Iterable[str]) -> dict[str, str]:
     """Short labels of data sets, in alphabetical order of the sets; two sets never share one.
 
