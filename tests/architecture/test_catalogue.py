@@ -46,9 +46,8 @@ def test_every_method_can_be_made(method: Method) -> None:
     assert method.label and method.description.endswith(".")
 
 
-def test_every_metric_scores_a_perfect_table() -> None:
-    for metric in METRICS.values():
-        assert metric.load()([[0.0], [1.0]], [[0.0], [1.0]], [[True], [False]]) == pytest.approx(0)
+def test_every_metric_is_the_function_of_its_name() -> None:
+    assert [metric.load().__name__ for metric in METRICS.values()] == list(METRICS)
 
 
 def test_all_but_variants_can_be_experts_one_after_the_other() -> None:
