@@ -27,8 +27,8 @@ from otimpute.auto._trial import Columns, try_experts
 from otimpute.benchmark import Store, load_suite
 from otimpute.benchmark.run_task import whiten
 from otimpute.benchmark.task import Task
+from otimpute.catalogue import make_mechanism
 from otimpute.datasets import load_dataset
-from otimpute.registry import make_mechanism
 
 PEERS = ("knn", "ice", "gaussian_em", "missforest", "sinkhorn_paper")
 SINGLE = ("gaussian_mixture", "extra_trees", "kernel_ridge", "sinkhorn")

@@ -17,6 +17,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
+from otimpute import catalogue
 from otimpute.missingness import MCAR, LogisticMAR, LogisticMNAR, LogisticSelfMNAR, Mechanism, QuantileMNAR, hide
 
 Make = Callable[[float], Mechanism]
@@ -30,6 +31,7 @@ MECHANISMS: dict[str, Make] = {
     "quantile": QuantileMNAR,
     "quantile-upper": lambda rate: QuantileMNAR(rate, quantile=0.6, column_fraction=1, tails="upper"),
 }
+MECHANISMS |= {name: each.load() for name, each in catalogue.MECHANISMS.items() if each.load() not in MECHANISMS.values()}
 ONE_COLUMN_REFUSED = {"mar", "mar-wide", "mnar"}
 
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from .._words import count, listed, number, share
+from ..catalogue import MECHANISMS, make_mechanism
 from .method import ColumnChoice
 from .options import InputFile, OutputFile, Reading, Showing, Writing, about, command
 from .parse import parse_settings
@@ -28,11 +29,9 @@ if TYPE_CHECKING:
 
     from ..metrics import ColumnScore, TableScore
 
-MECHANISMS = ("mcar", "logistic_mar", "logistic_mnar", "logistic_self_mnar", "quantile_mnar")
 
-
-def _complete_mechanism(incomplete: str) -> list[str]:
-    return [name for name in MECHANISMS if name.startswith(incomplete)]
+def _complete_mechanism(incomplete: str) -> list[tuple[str, str]]:
+    return [(name, mechanism.description) for name, mechanism in MECHANISMS.items() if name.startswith(incomplete)]
 
 
 @command
@@ -161,9 +160,8 @@ def _draw(frame: Any, names: list[str], mechanism: str, rate: float, settings: l
     from .._checks import check_choice
     from ..baselines import MeanImputer
     from ..missingness import hide
-    from ..registry import MECHANISMS, make_mechanism
 
-    kind: Any = MECHANISMS[check_choice("--mechanism", mechanism, MECHANISMS)]
+    kind: Any = MECHANISMS[check_choice("--mechanism", mechanism, MECHANISMS)].load()
     options = parse_settings(settings, [field.name for field in fields(kind)], {"rate": "--rate"}, mechanism)
     chosen, X = make_mechanism(mechanism, rate, options), frame.select(names)
     absent = np.column_stack([column.is_null(nan_is_null=True).to_numpy() for column in X.columns])
