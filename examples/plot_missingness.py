@@ -51,7 +51,7 @@ plt.show()
 
 for way, missing in ways.items():
     table = np.column_stack([age, np.where(missing, np.nan, income)])
-    imputed = AutoImputer(["gaussian", "trees"], random_state=0).fit_transform(table)
+    imputed = AutoImputer(["gaussian_em", "extra_trees"], random_state=0).fit_transform(table)
     known, filled = income[~missing].mean(), imputed[:, 1].mean()
     print(f"{way:27} true mean {income.mean():.2f}, of the known {known:.2f}, after imputation {filled:.2f}")
 

@@ -41,12 +41,17 @@ def torch_layer(d_in: int) -> Any:
 
 def few_experts() -> list[Any]:
     return [
-        "gaussian",
+        "gaussian_em",
         SinkhornImputer(max_steps=10),
         GaussianMixtureImputer(n_components=(2,), max_iter=3),
         ExtraTreesImputer(n_estimators=3, n_rounds=2),
         KernelRidgeImputer(n_rounds=1),
     ]
+
+
+def unseeded(cls: type, **given: Any) -> Make:
+    """Of an imputer that draws nothing: whatever the seed, it is the same."""
+    return lambda random_state=None, **k: cls(**{**given, **k})
 
 
 IMPUTERS: dict[str, Make] = {
@@ -60,11 +65,11 @@ IMPUTERS: dict[str, Make] = {
     "round-robin": lambda **k: RoundRobinImputer(**{**SHORT, **k}),
     "round-robin-mlp": lambda **k: RoundRobinImputer("mlp", **{**SHORT, **k}),
     "round-robin-paper": lambda **k: RoundRobinImputer.paper(**{**SHORT, "scale": True, "n_updates": 15, **k}),
-    "mean": MeanImputer,
-    "knn": KNNImputer,
-    "ice": lambda **k: ICEImputer(**{"max_iter": 3, "random_state": 0, **k}),
+    "mean": unseeded(MeanImputer),
+    "knn": unseeded(KNNImputer),
+    "ice": unseeded(ICEImputer, max_iter=3),
     "missforest": lambda **k: MissForestImputer(**{"n_estimators": 5, "max_iter": 2, "random_state": 0, **k}),
-    "gaussian-em": GaussianEMImputer,
+    "gaussian-em": unseeded(GaussianEMImputer),
     "gaussian-mixture": lambda **k: GaussianMixtureImputer(**{"n_components": (2, 4), "random_state": 0, **k}),
     "extra-trees": lambda **k: ExtraTreesImputer(**{"n_estimators": 3, "n_rounds": 2, "random_state": 0, **k}),
     "kernel-ridge": KernelRidgeImputer,

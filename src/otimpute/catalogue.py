@@ -152,14 +152,22 @@ COSTS: Mapping[str, str] = {"seconds": "seconds", "added_mib": "memory added (Mi
 
 
 def make_imputer(name: str, parameters: Mapping[str, Any], random_state: Any = None) -> BaseImputer:
-    """The imputer of that name.
+    """The imputer of that name, or of a class of your own: ``"package.module:Class"``.
+
+    Imputers that draw nothing take no ``random_state``, and get none.
 
     >>> make_imputer("knn", {"n_neighbors": 3}, random_state=0)
-    KNNImputer(n_neighbors=3, random_state=0)
+    KNNImputer(n_neighbors=3)
     >>> make_imputer("mlp_rr", {"max_cycles": 2}, random_state=0)
     RoundRobinImputer(max_cycles=2, model='mlp', random_state=0)
     """
-    return METHODS[check_choice("imputer", name, METHODS)].make(**parameters, random_state=random_state)
+    if ":" in name:
+        module, _, attribute = name.partition(":")
+        make: Callable[..., BaseImputer] = getattr(import_module(module), attribute)
+    else:
+        make = METHODS[check_choice("imputer", name, METHODS)].make
+    imputer = make(**parameters)
+    return imputer.set_params(random_state=random_state) if hasattr(imputer, "random_state") else imputer
 
 
 def make_mechanism(name: str, rate: float, options: Mapping[str, Any]) -> Any:

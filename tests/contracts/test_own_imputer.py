@@ -67,7 +67,7 @@ def test_it_fills_tables_of_all_kinds(frame: pd.DataFrame) -> None:
 
 
 def test_it_is_an_expert(frame: pd.DataFrame) -> None:
-    imputer = otimpute.AutoImputer(["gaussian", QuantileImputer(share=0.4)], n_splits=1, random_state=0)
+    imputer = otimpute.AutoImputer(["gaussian_em", QuantileImputer(share=0.4)], n_splits=1, random_state=0)
     filled = imputer.fit_transform(frame)
     assert not filled.isna().any(axis=None)
     assert "QuantileImputer" in imputer.scores_["size"]
@@ -80,7 +80,9 @@ def test_it_is_reported_on(frame: pd.DataFrame) -> None:
 
 
 def test_it_cannot_be_saved(frame: pd.DataFrame, tmp_path: Any) -> None:
-    with pytest.raises(TypeError, match="QuantileImputer is a class of your own, and model files hold otimpute's imputers only"):
+    with pytest.raises(
+        TypeError, match="QuantileImputer is a class of your own, and model files hold otimpute's imputers only"
+    ):
         QuantileImputer().fit(frame).save(tmp_path / "model.otimpute")
     with pytest.raises(TypeError, match="QuantileImputer is a class of your own"):
         otimpute.AutoImputer([QuantileImputer()], n_splits=1).fit(frame).save(tmp_path / "model.otimpute")

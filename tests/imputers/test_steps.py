@@ -38,9 +38,7 @@ def dense_algorithm_1(values, missing, A, epsilon, n_steps, m, n_pairs, rate, se
             for side, pool in enumerate(pools):
                 drawn = batch(seed, step, pair, side, len(values) if pool is None else len(pool), m)
                 rows.append(drawn if pool is None else pool[drawn])
-            found = sinkhorn_divergence(
-                values[rows[0]] @ A, values[rows[1]] @ A, epsilon=epsilon, tol=1e-7, kernel="reference"
-            )
+            found = sinkhorn_divergence(values[rows[0]] @ A, values[rows[1]] @ A, epsilon=epsilon, tol=1e-7, kernel="reference")
             np.add.at(gradient, rows[0], found.gradient_x @ A.T / n_pairs)
             np.add.at(gradient, rows[1], found.gradient_y @ A.T / n_pairs)
         gradient[~missing] = 0

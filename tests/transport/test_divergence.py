@@ -49,9 +49,7 @@ def test_gradients_are_the_finite_differences_of_the_value(moved, epsilon):
 
     def value(points: np.ndarray) -> float:
         moved_clouds = [points if k == moved else part for k, part in enumerate(clouds)]
-        return sinkhorn_divergence(
-            *moved_clouds, epsilon=epsilon, kernel="reference", tol=1e-11, max_iter=10_000
-        ).value
+        return sinkhorn_divergence(*moved_clouds, epsilon=epsilon, kernel="reference", tol=1e-11, max_iter=10_000).value
 
     result = sinkhorn_divergence(*clouds, epsilon=epsilon, kernel="reference", tol=1e-11, max_iter=10_000)
     gradient = (result.gradient_x, result.gradient_y)[moved]

@@ -70,22 +70,22 @@ class AutoImputer(BaseImputer):
     fill them in, and each gets the weight that would have been best, column by column; then the experts that count are fitted
     to the whole table. Which ones are asked by default, and how they compare with single methods, is in docs/studies/auto.md.
 
-    ========== =====================================================================================
-    mean       the column's mean, or its most frequent category; always asked
-    gaussian   one Gaussian for all rows (`GaussianEMImputer`): straight relations
-    shrunk     the same, leaning on independent columns; asked with it where rows are few
-    mixture    mixtures of 8, 16 and 32 Gaussians (`GaussianMixtureImputer`): clusters and curves
-    transport  optimal transport (`SinkhornImputer`)
-    trees      extremely randomised trees (`ExtraTreesImputer`), which refine what those above made of it
-    kernel     kernel ridge regression (`KernelRidgeImputer`), which does too
-    ========== =====================================================================================
+    ================== ===================================================================================
+    mean               the column's mean, or its most frequent category; always asked
+    gaussian_em        one Gaussian for all rows (`GaussianEMImputer`): straight relations
+    gaussian_em_shrunk the same, leaning on independent columns; asked with it where rows are few
+    gaussian_mixture   mixtures of 8, 16 and 32 Gaussians (`GaussianMixtureImputer`): clusters and curves
+    sinkhorn           optimal transport (`SinkhornImputer`)
+    extra_trees        extremely randomised trees (`ExtraTreesImputer`), which refine what those above made of it
+    kernel_ridge       kernel ridge regression (`KernelRidgeImputer`), which does too
+    ================== ===================================================================================
 
     Parameters
     ----------
     experts : list of names, imputers or regressors, default=None
-        Who is asked: names of the table above, ``"neighbours"`` (`KNNImputer`), ``"forest"`` (`MissForestImputer`),
-        ``"chain"`` (`ICEImputer`); imputers of otimpute's or scikit-learn's, such as ``["mixture", KNNImputer()]``,
-        or regressors of scikit-learn's, which then predict every column from the others.
+        Who is asked: names of the table above, or of any other imputer as the command line has them (``"knn"``,
+        ``"missforest"``, ``"ice"``, …); imputers of otimpute, of scikit-learn or of your own, such as
+        ``["gaussian_mixture", KNNImputer()]``, or regressors of scikit-learn, which then predict every column from the others.
     target : {"values", "distribution"}, default="values"
         ``"values"``: single values are as near to the truth as can be, but vary less than true ones do. ``"distribution"``:
         each is a random draw around that, so that columns and their relations keep their shape; single values are further off.
@@ -98,7 +98,7 @@ class AutoImputer(BaseImputer):
     n_jobs : int or None, default=None
         Experts fitted at the same time; -1 uses all cores. The result does not depend on it.
     device : {"auto", "cpu", "cuda"}, default="auto"
-        Where experts that are asked by name compute, if they can choose (``transport``); as in `SinkhornImputer`.
+        Where experts that are asked by name compute, if they can choose (``sinkhorn``); as in `SinkhornImputer`.
     random_state : int, Generator, RandomState or None, default=None
         Same seed, same result.
     verbose : int, default=0
