@@ -365,7 +365,7 @@ def test_nothing_missing_is_said_to_be_so_and_new_holes_are_filled():
 def test_the_verdict_says_what_no_check_can_find_out():
     text = quick().fit(related()[1]).verdict_
     assert "less than column means" in text
-    assert "Most trusted: gaussian" in text
+    assert "Most trusted: gaussian_em" in text
     assert "No check on observed values can tell whether values are missing because of what they are" in text
 
 

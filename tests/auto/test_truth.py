@@ -80,7 +80,7 @@ def test_without_time_the_gaussian_is_fitted_and_what_is_said_is_true_of_it():
     error = true_error(X, missing, filled)
     assert error < 1.1 * true_error(X, missing, GaussianEMImputer().fit_transform(incomplete))
     assert headline(imputer) == pytest.approx(error, rel=0.2)
-    assert "Most trusted: gaussian" in imputer.verdict_
+    assert "Most trusted: gaussian_em" in imputer.verdict_
 
 
 def test_an_expert_for_which_there_is_no_time_in_the_end_leaves_its_weight_to_the_others(monkeypatch):

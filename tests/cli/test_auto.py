@@ -74,6 +74,6 @@ def test_a_model_keeps_the_verdict(invoke: Any, table: Path) -> None:
 
 
 def test_experts_are_chosen_by_name(invoke: Any, table: Path) -> None:
-    options = ["--set", "experts=gaussian, neighbours", "--set", "n_splits=2", "--json"]
+    options = ["--set", "experts=gaussian_em, knn", "--set", "n_splits=2", "--json"]
     told = json.loads(invoke("impute", table, "-o", "out.csv", *options).stdout)
     assert list(told["scores"]["weight"]) == ["mean", "gaussian_em", "knn", "stack"]
