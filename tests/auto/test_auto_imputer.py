@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -21,36 +22,41 @@ from otimpute import AutoImputer, RoundRobinImputer, SinkhornImputer
 from otimpute.auto._experts import read_experts
 from otimpute.baselines import ExtraTreesImputer, GaussianMixtureImputer, KNNImputer, MeanImputer
 from otimpute.exceptions import DivergedError, FitStoppedWarning, OtimputeWarning
+from otimpute.fitting import CellFit, FitSummary
 
 DATA = Path(__file__).parents[3] / "shared" / "data" / "uci"
 BOTH = pytest.mark.parametrize("target", ["values", "distribution"])
 
 
 class Failing(MeanImputer):
-    def _fit_cells(self, values, missing):
+    def fit_cells(self, *_, **__):
         raise DivergedError("went astray")
 
 
-class Wild(MeanImputer):
-    def _impute_cells(self, values, missing):
+class WildModel:
+    def impute_cells(self, values, missing, start=None):
         return np.where(np.arange(missing.sum()) % 2, 1e12, -1e12)
 
 
+class Wild(MeanImputer):
+    def fit_cells(self, values, missing, *_, **__):
+        return CellFit(WildModel().impute_cells(values, missing), WildModel())
+
+
 class Stopped(MeanImputer):
-    def _fit_cells(self, values, missing):
+    def fit_cells(self, *_, **__):
         raise KeyboardInterrupt
 
 
 class StoppedQuietly(MeanImputer):
     """As transport imputers do, which keep what they reached."""
 
-    def _fit_cells(self, values, missing):
-        self.stop_reason_ = "interrupted"
-        return super()._fit_cells(values, missing)
+    def fit_cells(self, *arrays, **options):
+        return replace(super().fit_cells(*arrays, **options), summary=FitSummary(stop_reason="interrupted"))
 
 
 class Mistaken(MeanImputer):
-    def _fit_cells(self, values, missing):
+    def fit_cells(self, *_, **__):
         raise TypeError("a mistake of the programmer's")
 
 
@@ -235,7 +241,7 @@ def test_without_time_everything_is_filled_nevertheless(target):
 
 @pytest.mark.filterwarnings("ignore::otimpute.exceptions.OtimputeWarning")
 def test_draws_without_what_makes_them_are_refused(monkeypatch):
-    monkeypatch.setattr(GaussianMixtureImputer, "_fit_cells", Failing._fit_cells)
+    monkeypatch.setattr(GaussianMixtureImputer, "fit_cells", Failing.fit_cells)
     with pytest.raises(DivergedError, match="'mixture', which draws are made with, failed: went astray"):
         quick(target="distribution").fit(related(n=60)[1])
 
@@ -244,8 +250,7 @@ def test_draws_without_what_makes_them_are_refused(monkeypatch):
     ("experts", "error", "message"),
     [
         (["gausian"], ValueError, "got 'gausian'; did you mean 'gaussian'"),
-        (["gaussian", GaussianNB()], TypeError, r"an expert must be one of mean, .*, or one of otimpute's.*GaussianNB"),
-        ([AutoImputer()], TypeError, "an expert must be one of mean"),
+        (["gaussian", GaussianNB()], TypeError, r"an expert must be one of mean, .*, or an imputer \(of otimpute.*GaussianNB"),
         ([KNNImputer], TypeError, "an expert must be one of mean"),
         ("gaussian", TypeError, r"experts must be a list .* got 'gaussian'"),
         ([], TypeError, r"experts must be a list .* got \[\]"),
@@ -285,8 +290,8 @@ def test_several_imputers_of_a_class_have_names_of_their_own():
 def test_tables_beyond_the_most_rows_are_fitted_on_some_and_the_others_filled_as_new_rows(monkeypatch):
     monkeypatch.setattr(learning, "_MOST_ROWS", 170)
     monkeypatch.setattr(trial, "_MOST_ROWS", 160)
-    n_rows, fit_cells = [], MeanImputer._fit_cells
-    monkeypatch.setattr(MeanImputer, "_fit_cells", lambda self, *table: n_rows.append(len(table[0])) or fit_cells(self, *table))
+    n_rows, fit_cells = [], MeanImputer.fit_cells
+    monkeypatch.setattr(MeanImputer, "fit_cells", lambda self, *a, **k: n_rows.append(len(a[0])) or fit_cells(self, *a, **k))
     complete, X = related(n=400)
     imputer = quick(few_experts())
     filled = imputer.fit_transform(X)

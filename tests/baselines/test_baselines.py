@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from sklearn.ensemble import RandomForestRegressor
@@ -17,6 +19,7 @@ from otimpute.baselines import (
     MissForestImputer,
     SoftImputer,
 )
+from otimpute.fitting import ColumnLayout
 from otimpute.metrics import rmse
 from otimpute.trees import Forest
 
@@ -168,7 +171,7 @@ def test_missforest_stops_by_its_rule_and_keeps_the_round_before() -> None:
 def test_missforest_begins_with_the_column_that_has_fewest_holes() -> None:
     X = gaussian(100, 3)
     X[:30, 0] = X[:10, 1] = X[5:25, 2] = np.nan
-    forests = MissForestImputer(n_estimators=3, max_iter=1, random_state=0).fit(X)._forests
+    forests = MissForestImputer(n_estimators=3, max_iter=1, random_state=0).fit(X).model_.method.forests
     assert [forest.columns.tolist() for forest in forests] == [[1], [2], [0]]
 
 
@@ -177,9 +180,9 @@ def test_missforest_takes_new_rows_through_all_its_rounds() -> None:
     imputer = MissForestImputer(n_estimators=8, random_state=3).fit(X)
     assert imputer.n_iter_ > 1
     new = punch(gaussian(20, 4, seed=5), 0.5)
-    whole = imputer.transform(new)
-    imputer.n_iter_ = 1
-    assert (imputer.transform(new) != whole).any()
+    model, missing = imputer.model_, np.isnan(new)
+    once = replace(model, method=replace(model.method, n_rounds=1))
+    assert (once.impute_cells(new, missing) != model.impute_cells(new, missing)).any()
 
 
 @pytest.mark.parametrize("change", [{"max_features": None}, {"min_samples_leaf": 20}, {"n_estimators": 3}])
@@ -234,11 +237,15 @@ def one_hot_table(n: int = 300, seed: int = 0) -> tuple[np.ndarray, np.ndarray, 
     return values, missing, np.array([0, 1, 2, 2, 2])
 
 
+def layout_of(groups: np.ndarray) -> ColumnLayout:
+    return replace(ColumnLayout.of_numbers(np.unique(groups)), groups=groups, scaled=np.zeros(len(groups), dtype=bool))
+
+
 def errors_with(imputer, groups: np.ndarray) -> float:
     """The larger mean error of fitted and of new rows, as a share of that of the mean."""
     values, missing, _ = one_hot_table()
-    imputer._groups, imputer._scaled = groups, np.zeros(len(groups), dtype=bool)
-    filled = imputer._fit_cells(np.where(missing, 0, values), missing), imputer._impute_cells(values, missing)
+    fit = imputer.fit_cells(np.where(missing, 0, values), missing, layout_of(groups), seed=0)
+    filled = fit.cells, fit.model.impute_cells(values, missing)
     at_the_mean = float(np.abs(values[missing] - 1 / 3).mean())
     return max(float(np.abs(cells - values[missing]).mean()) for cells in filled) / at_the_mean
 
@@ -256,11 +263,11 @@ def test_coordinates_that_see_their_siblings_would_stay_at_their_start() -> None
 def test_a_category_without_other_columns_stays_at_its_mean(kind) -> None:
     values, missing, _ = one_hot_table()
     imputer = kind(random_state=0)
-    imputer._groups, imputer._scaled = np.zeros(3, dtype=np.int64), np.zeros(3, dtype=bool)
     values, missing = values[:, 2:], missing[:, 2:]
     means = np.where(missing, np.nan, values)
     expected = np.broadcast_to(np.nanmean(means, axis=0), values.shape)[missing]
-    for filled in (imputer._fit_cells(values, missing), imputer._impute_cells(values, missing)):
+    fit = imputer.fit_cells(values, missing, layout_of(np.zeros(3, dtype=np.int64)), seed=0)
+    for filled in (fit.cells, fit.model.impute_cells(values, missing)):
         np.testing.assert_allclose(filled, expected, atol=1e-12)
 
 
@@ -269,10 +276,9 @@ def test_constant_coordinates_of_a_category_are_passed_over() -> None:
     values, groups = np.insert(values, 3, 5.0, axis=1), np.insert(groups, 3, 2)
     missing = np.insert(missing, 3, missing[:, 2], axis=1)
     imputer = MissForestImputer(n_estimators=5, random_state=0)
-    imputer._groups, imputer._scaled = groups, np.zeros(len(groups), dtype=bool)
-    imputer._fit_cells(values, missing)
-    assert sorted(forest.columns.tolist() for forest in imputer._forests) == [[0], [1], [2, 3, 4]]
-    assert sorted(forest.inputs.tolist() for forest in imputer._forests) == [[0, 1], [0, 2, 3, 4], [1, 2, 3, 4]]
+    forests = imputer.fit_cells(values, missing, layout_of(groups), seed=0).model.method.forests
+    assert sorted(forest.columns.tolist() for forest in forests) == [[0], [1], [2, 3, 4]]
+    assert sorted(forest.inputs.tolist() for forest in forests) == [[0, 1], [0, 2, 3, 4], [1, 2, 3, 4]]
 
 
 @pytest.mark.parametrize("n_outputs", [1, 3])
@@ -290,8 +296,8 @@ def test_the_chain_of_ice_is_scikit_learns_to_the_bit() -> None:
     imputer = ICEImputer(max_iter=5).fit(X)
     theirs = IterativeImputer(max_iter=5, random_state=0)
     zeros = np.zeros((len(new), 6), dtype=bool)
-    rows, holes = imputer._standardise(X, np.isnan(X))
+    rows, holes = imputer.model_.columns.standardise(X, np.isnan(X))
     theirs.fit(np.where(holes, np.nan, rows))
-    rows, holes = imputer._standardise(new, np.isnan(new))
-    np.testing.assert_array_equal(imputer._chain.complete(rows, holes), theirs.transform(np.where(holes, np.nan, rows)))
-    np.testing.assert_array_equal(imputer._chain.complete(rows, zeros), rows)
+    rows, holes = imputer.model_.columns.standardise(new, np.isnan(new))
+    np.testing.assert_array_equal(imputer.model_.method.fill(rows, holes), theirs.transform(np.where(holes, np.nan, rows)))
+    np.testing.assert_array_equal(imputer.model_.method.fill(rows, zeros), rows)

@@ -89,7 +89,7 @@ def test_a_method_that_wants_to_exit_is_a_failure(monkeypatch: pytest.MonkeyPatc
 
 
 def test_a_worker_that_cannot_load_a_method_does_not_start(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(MeanImputer, "_fit_cells", lambda *_: 1 / 0)
+    monkeypatch.setattr(MeanImputer, "fit_cells", lambda *_, **__: 1 / 0)
     with pytest.raises(ZeroDivisionError):
         worker.serve(["mean"], BytesIO(), BytesIO())
 

@@ -62,7 +62,7 @@ def test_a_method_without_error_bars_is_refused_before_the_fit(
     invoke: Any, table: pd.DataFrame, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     invoke("fit", "flats.csv", "--model", "m.otimpute", "-m", "mean", "-q")
-    monkeypatch.setattr("otimpute.baselines.MeanImputer._fit_cells", None)
+    monkeypatch.setattr("otimpute.baselines.MeanImputer.fit_cells", None)
     said = invoke("impute", "flats.csv", "-o", "full.csv", "-m", "mean", "--std", "std.csv", code=1).stderr
     assert "--std needs error bars, which --method mean does not have; use --method auto" in said
     assert (

@@ -68,8 +68,8 @@ def test_a_file_that_is_not_there_is_not_found(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"version": 2}, r"a MeanImputer written by otimpute .* in version 2, .* reads version 1; upgrade"),
-        ({"version": 0}, "in version 0.*fit and save it again"),
+        ({"version": 3}, r"a MeanImputer written by otimpute .* in version 3, .* reads version 2; upgrade"),
+        ({"version": 1}, "in version 1.*fit and save it again"),
         ({"imputer": "TelepathicImputer"}, "a TelepathicImputer written by .* does not know; upgrade"),
         ({"imputer": "os.system"}, "does not know"),
         ({"parameters": {"telepathy": 1}}, r"parameters that it has not got here, \['telepathy'\]; upgrade"),
@@ -111,31 +111,48 @@ def value(*keys: Any, to: Any) -> Change:
     return change
 
 
-def without(key: str, *, leave: tuple[str, None] | None = None) -> Change:
+def without(key: str) -> Change:
     """Without an attribute and its arrays."""
 
     def change(document: Any, arrays: dict[str, Any]) -> None:
         del document["state"][key]
         for name in [each for each in arrays if each.startswith(f"state.{key}")]:
             del arrays[name]
-        if leave:
-            document["state"][leave[0]] = leave[1]
 
     return change
 
 
+def nothing_learned(key: str) -> Change:
+    """None in the place of what was learned."""
+
+    def change(document: Any, arrays: dict[str, Any]) -> None:
+        place = document["state"]
+        for name in key.split(".")[:-1]:
+            place = place[name]
+        place[key.split(".")[-1]] = None
+        for name in [each for each in arrays if each.startswith(f"state.{key}.")]:
+            del arrays[name]
+
+    return change
+
+
+def refining_first(document: Any, arrays: dict[str, Any]) -> None:
+    """All experts count as ones that make a start, also those that need one."""
+    arrays["state._model.panel.first_weights"] = arrays["state._model.panel.weights"]
+
+
 def no_reference_rows(_: Any, arrays: dict[str, Any]) -> None:
     for key in ("points", "slope", "offset"):
-        arrays[f"state._reference.{key}"] = arrays[f"state._reference.{key}"][..., :0]
+        arrays[f"state._model.reference.{key}"] = arrays[f"state._model.reference.{key}"][..., :0]
 
 
 def keep_experts(n: int) -> Change:
     """Without all experts but the first ones, and without the others' arrays; weights stay."""
 
     def change(document: Any, arrays: dict[str, Any]) -> None:
-        experts = document["state"]["_model"]["panel"]["experts"]
+        experts = document["state"]["_model"]["panel"]["models"]
         for place in range(n, len(experts)):
-            for name in [each for each in arrays if each.startswith(f"state._model.panel.experts.{place}.")]:
+            for name in [each for each in arrays if each.startswith(f"state._model.panel.models.{place}.")]:
                 del arrays[name]
         del experts[n:]
 
@@ -151,25 +168,30 @@ def no_experts(document: Any, arrays: dict[str, Any]) -> None:
 
 def other_columns(_: Any, arrays: dict[str, Any]) -> None:
     """An expert of another table: of three columns, where there are four."""
-    for key in ("_groups", "_scaled", "means_"):
-        arrays[f"state._model.panel.experts.0.state.{key}"] = arrays[f"state._model.panel.experts.0.state.{key}"][:3]
-    arrays["state._model.panel.experts.0.state._empty"][3] = True
+    arrays["state._model.panel.models.0.means"] = arrays["state._model.panel.models.0.means"][:3]
 
 
-def expert(*path: Any, to: Any) -> Change:
-    return value("_model", "panel", "experts", *path, to=to)
+def model_of_expert(place: int, to: str) -> Change:
+    """An expert's model that is said to be of another class."""
+
+    def change(document: Any, _: dict[str, Any]) -> None:
+        models = document["state"]["_model"]["panel"]["models"]
+        models[place] = {to: next(iter(models[place].values()))}
+
+    return change
+
 
 
 OUTSIDE, TREE = "has places outside of", "a tree goes back, or outside"
 EXPERTS, TOGETHER = "experts and weights do not go together", "experts, weights and columns do not go together"
 INCONSISTENT: dict[str, tuple[str, Change, str]] = {
-    "a mean that is not finite": ("mean", entry("means_", 0, np.nan), "means_ has values that are not finite"),
-    "means of another type": ("mean", array("means_", lambda a: a.astype(np.float32)), "must be float64"),
-    "means of another shape": ("mean", array("means_", lambda a: a[None]), r"must be float64 of shape \[columns\]"),
-    "a mean too few": ("mean", array("means_", lambda a: a[1:]), "has 3 columns where 4 are expected"),
+    "a mean that is not finite": ("mean", entry("_model.means", 0, np.nan), "means has values that are not finite"),
+    "means of another type": ("mean", array("_model.means", lambda a: a.astype(np.float32)), "must be float64"),
+    "means of another shape": ("mean", array("_model.means", lambda a: a[None]), r"must be float64 of shape \[columns\]"),
+    "a mean too few": ("mean", array("_model.means", lambda a: a[1:]), "has other columns than the table"),
     "an array too many": ("mean", lambda _, arrays: arrays.update(x=np.ones(3)), "does not use the arrays x"),
-    "an array too few": ("mean", lambda _, arrays: arrays.pop("state.means_"), "an array that is not there"),
-    "an attribute too few": ("mean", without("_kept"), "state must have _empty, .*_kept"),
+    "an array too few": ("mean", lambda _, arrays: arrays.pop("state._model.means"), "an array that is not there"),
+    "an attribute too few": ("mean", without("training_table_"), "state must have _model, .*training_table_"),
     "an attribute too many": ("mean", value("transform", to=1), "state must have"),
     "another number of columns": ("mean", value("n_features_in_", to=5), "has 4 table where 5 are expected"),
     "no whole number": ("mean", value("n_features_in_", to=4.0), "n_features_in_ must be a whole number"),
@@ -178,34 +200,34 @@ INCONSISTENT: dict[str, tuple[str, Change, str]] = {
     "gaps that are no texts": ("mean", value("file_gaps_", to=[[1]] * 4), "must be of type str"),
     "names that are none": ("mean", value("feature_names_in_", to=[None] * 4), "must be a list of names"),
     "an indicator outside": ("mean", array("indicator_columns_", lambda _: np.array([4])), OUTSIDE),
-    "a column that turned empty": ("mean", entry("_empty", 0, True), "name different columns"),
-    "a spread that vanished": ("knn", entry("_scaler.spread", 0, 0.0), "columns that vary must have a spread"),
-    "a negative spread": ("knn", entry("_scaler.spread", 0, -1.0), "has values below 0"),
-    "nothing learned": ("knn", without("_neighbours"), "a method that fills them"),
-    "neighbours without a value": ("knn", entry("_neighbours.rows", np.s_[:, 0], np.nan), "no value in any row"),
-    "neighbours at infinity": ("knn", entry("_neighbours.rows", 0, np.inf), "not finite"),
-    "unknown weights": ("knn", value("_neighbours", "weights", to="pickle"), "weights must be one of"),
-    "a step of a column outside": ("ice", entry("_chain.column", 0, 9), OUTSIDE),
-    "a tree that goes back": ("missforest", entry("_forests.0.left", 0, 0), TREE),
-    "a tree that leaves its nodes": ("missforest", entry("_forests.0.right", 0, 2**30), TREE),
-    "a tree that leaves its inputs": ("missforest", entry("_forests.0.feature", 0, 2), TREE),
-    "a tree that begins nowhere": ("missforest", entry("_forests.0.roots", 0, -5), TREE),
-    "a forest without trees": ("missforest", array("_forests.0.roots", lambda a: a[:0]), "needs trees"),
-    "a forest of another column": ("missforest", entry("_forests.0.columns", 0, 3), OUTSIDE),
-    "endless rounds": ("missforest", value("n_iter_", to=10**18), "n_iter_ must be a whole number"),
-    "a covariance too small": ("gaussian-em", array("covariance_", lambda a: a[:2, :2]), "has 2 varying where 3"),
-    "a rank above the columns": ("softimpute", array("_factors.loadings", lambda _: np.ones((3, 50))), "the rank exceeds"),
-    "no penalty": ("softimpute", value("_factors", "penalty", to=0.0), "must be a finite number > 0"),
-    "another varying column": ("sinkhorn", entry("_columns.varying", 2, 2), "must be those with a spread"),
-    "no reference": ("sinkhorn", without("_reference", leave=("_reference", None)), "there must be reference rows"),
+    "a column that turned empty": ("mean", entry("training_table_.empty", 0, True), "has other columns than the table"),
+    "a spread that vanished": ("knn", entry("_model.columns.scaler.spread", 0, 0.0), "columns that vary must have a spread"),
+    "a negative spread": ("knn", entry("_model.columns.scaler.spread", 0, -1.0), "has values below 0"),
+    "nothing learned": ("knn", nothing_learned("_model.method"), "a method that fills them"),
+    "neighbours without a value": ("knn", entry("_model.method.rows", np.s_[:, 0], np.nan), "no value in any row"),
+    "neighbours at infinity": ("knn", entry("_model.method.rows", 0, np.inf), "not finite"),
+    "unknown weights": ("knn", value("_model", "method", "weights", to="pickle"), "weights must be one of"),
+    "a step of a column outside": ("ice", entry("_model.method.column", 0, 9), OUTSIDE),
+    "a tree that goes back": ("missforest", entry("_model.method.forests.0.left", 0, 0), TREE),
+    "a tree that leaves its nodes": ("missforest", entry("_model.method.forests.0.right", 0, 2**30), TREE),
+    "a tree that leaves its inputs": ("missforest", entry("_model.method.forests.0.feature", 0, 2), TREE),
+    "a tree that begins nowhere": ("missforest", entry("_model.method.forests.0.roots", 0, -5), TREE),
+    "a forest without trees": ("missforest", array("_model.method.forests.0.roots", lambda a: a[:0]), "needs trees"),
+    "a forest of another column": ("missforest", entry("_model.method.forests.0.columns", 0, 3), OUTSIDE),
+    "endless rounds": ("missforest", value("_model", "method", "n_rounds", to=10**18), "n_rounds must be a whole number"),
+    "a covariance too small": ("gaussian-em", array("_model.method.covariance", lambda a: a[:2, :2]), "has 2 varying where 3"),
+    "a rank above the columns": ("softimpute", array("_model.method.loadings", lambda _: np.ones((3, 50))), "the rank exceeds"),
+    "no penalty": ("softimpute", value("_model", "method", "penalty", to=0.0), "must be a finite number > 0"),
+    "another varying column": ("sinkhorn", entry("_model.columns.varying", 2, 2), "must be those with a spread"),
+    "no reference": ("sinkhorn", nothing_learned("_model.reference"), "there must be reference rows"),
     "a reference without rows": ("sinkhorn", no_reference_rows, "needs at least one row"),
-    "offsets of fewer rows": ("sinkhorn", array("_reference.offset", lambda a: a[1:]), "has 59 R where 60"),
-    "a precision too small": ("sinkhorn", array("_reference.precision", lambda a: a[:2, :2]), "has 2 varying where 3"),
-    "a target outside": ("round-robin", value("targets", 0, "column", to=3), "targets must be different ones of 3"),
-    "a target twice": ("round-robin", value("targets", 0, "column", to=1), "targets must be different ones of 3"),
-    "a limit that is none": ("round-robin", value("targets", 0, "low", to="nan"), "low must be a finite number"),
-    "layers that do not fit": ("round-robin-mlp", entry("nets.sizes", 1, 5), "are no network"),
-    "layers whose sum overflows": ("round-robin-mlp", entry("nets.sizes", 1, 2**62), "are no network"),
+    "offsets of fewer rows": ("sinkhorn", array("_model.reference.offset", lambda a: a[1:]), "has 59 R where 60"),
+    "a precision too small": ("sinkhorn", array("_model.reference.precision", lambda a: a[:2, :2]), "has 2 varying where 3"),
+    "a target outside": ("round-robin", value("_model", "targets", 0, "column", to=3), "targets must be different ones of 3"),
+    "a target twice": ("round-robin", value("_model", "targets", 0, "column", to=1), "targets must be different ones of 3"),
+    "a limit that is none": ("round-robin", value("_model", "targets", 0, "low", to="nan"), "low must be a finite number"),
+    "layers that do not fit": ("round-robin-mlp", entry("_model.nets.sizes", 1, 5), "are no network"),
+    "layers whose sum overflows": ("round-robin-mlp", entry("_model.nets.sizes", 1, 2**62), "are no network"),
     "a negative weight": ("auto", entry("_model.panel.weights", 0, -1.0), EXPERTS),
     "a negative first weight": ("auto", entry("_model.panel.first_weights", 0, -1.0), EXPERTS),
     "a weight that is not finite": ("auto", entry("_model.panel.weights", 0, np.nan), "not finite"),
@@ -215,31 +237,18 @@ INCONSISTENT: dict[str, tuple[str, Change, str]] = {
     "a group below": ("auto", entry("_model.columns.group", 0, -5), TOGETHER),
     "groups in another order": ("auto", array("_model.columns.group", lambda a: a[::-1].copy()), TOGETHER),
     "error bars of fewer columns": ("auto", array("_model.error_bars.weights", lambda a: a[1:]), TOGETHER),
-    "draws whose quantiles fall": ("auto", array("_model.draw_rule.wanted", lambda a: a[:, ::-1].copy()), "must not fall"),
+    "draws whose quantiles fall": ("auto", array("_model.draw_rule.wanted", lambda a: a[..., ::-1].copy()), "must not fall"),
     "a negative error bar": ("auto", entry("_model.error_bars.weights", 0, -1.0), "below 0"),
     "a missing expert": ("auto", keep_experts(1), EXPERTS),
     "no expert at all": ("auto", no_experts, EXPERTS),
-    "an expert of another class": (
-        "auto",
-        expert(1, "imputer", to="MeanImputer"),
-        "has not got here",
-    ),
-    "an expert that is no expert": (
-        "auto",
-        expert(0, "imputer", to="AutoImputer"),
-        "does not know",
-    ),
-    "an expert that is code": ("auto", expert(0, "imputer", to="os.system"), "does not know"),
-    "an expert of another version": ("auto", expert(0, "version", to=9), "in version 9.*upgrade"),
-    "an expert of other columns": ("auto", other_columns, TOGETHER),
-    "an expert that makes a start of its own": (
-        "auto",
-        expert(3, "state", "starts_in_holes", to=False),
-        "a start exactly where none is given",
-    ),
-    "an expert's tree that goes back": ("auto", entry("_model.panel.experts.3.state._rounds.0.0.left", 0, 0), TREE),
-    "an expert's tree that leaves its inputs": ("auto", entry("_model.panel.experts.3.state._rounds.0.0.feature", 0, 2), TREE),
-    "an expert's tree of a column outside": ("auto", entry("_model.panel.experts.3.state._rounds.0.0.columns", 0, 3), OUTSIDE),
+    "an expert of another class": ("auto", model_of_expert(1, "MeanModel"), "must have the fields means"),
+    "an expert that is no expert": ("auto", model_of_expert(0, "AutoModel"), "must be one of"),
+    "an expert that is code": ("auto", model_of_expert(0, "os.system"), "must be one of"),
+    "an expert of other columns": ("auto", other_columns, "has 3 columns where 4 are expected"),
+    "an expert that lacks its start": ("auto", refining_first, EXPERTS),
+    "an expert's tree that goes back": ("auto", entry("_model.panel.models.3.method.rounds.0.0.left", 0, 0), TREE),
+    "an expert's tree that leaves its inputs": ("auto", entry("_model.panel.models.3.method.rounds.0.0.feature", 0, 2), TREE),
+    "an expert's tree of a column outside": ("auto", entry("_model.panel.models.3.method.rounds.0.0.columns", 0, 3), OUTSIDE),
     "draws by another expert": (
         "auto-distribution",
         value("_model", "panel", "names", to=["mixture", "gaussian", "mean"]),
@@ -252,19 +261,19 @@ INCONSISTENT: dict[str, tuple[str, Change, str]] = {
     ),
     "a mixture too small": (
         "gaussian-mixture",
-        array("_mixtures.0.covariance", lambda a: a[:, :2, :2]),
+        array("_model.method.mixtures.0.covariance", lambda a: a[:, :2, :2]),
         "has 2 varying where 3",
     ),
-    "a covariance of fewer components": ("gaussian-mixture", array("_mixtures.0.covariance", lambda a: a[1:]), "has 1 K where"),
-    "a component without a share": ("gaussian-mixture", entry("_mixtures.0.share", 0, 0.0), "needs a share"),
+    "a covariance of fewer components": ("gaussian-mixture", array("_model.method.mixtures.0.covariance", lambda a: a[1:]), "has 1 K where"),
+    "a component without a share": ("gaussian-mixture", entry("_model.method.mixtures.0.share", 0, 0.0), "needs a share"),
     "a covariance that is none": (
         "gaussian-mixture",
-        entry("_mixtures.0.covariance", np.s_[0, 0, 0], -1.0),
+        entry("_model.method.mixtures.0.covariance", np.s_[0, 0, 0], -1.0),
         "positive definite",
     ),
-    "a kernel of fewer rows": ("kernel-ridge", array("_rounds.0.rows", lambda a: a[1:]), "every row needs a weight"),
-    "a kernel of a column outside": ("kernel-ridge", entry("_rounds.0.regressions.0.columns", 0, 3), OUTSIDE),
-    "no network at all": ("round-robin", without("nets", leave=("nets", None)), "networks, or weights"),
+    "a kernel of fewer rows": ("kernel-ridge", array("_model.method.rounds.0.rows", lambda a: a[1:]), "every row needs a weight"),
+    "a kernel of a column outside": ("kernel-ridge", entry("_model.method.rounds.0.regressions.0.columns", 0, 3), OUTSIDE),
+    "no network at all": ("round-robin", nothing_learned("_model.nets"), "networks, or weights"),
 }
 
 

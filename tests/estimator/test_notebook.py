@@ -21,9 +21,8 @@ from sklearn.pipeline import make_pipeline
 from every_imputer import IMPUTERS, few_experts, grouped_table
 from otimpute import AutoImputer, RoundRobinImputer, SinkhornImputer, load
 from otimpute.baselines import MeanImputer
-from otimpute.estimator import NotebookBar, in_notebook, notebook, notebook_bar, progress_bar
-from otimpute.estimator.course import hidden_error, how_it_ended
-from otimpute.estimator.progress import FitProgress
+from otimpute.estimator import notebook
+from otimpute.fitting import FitProgress, FitSummary, NotebookBar, in_notebook, notebook_bar, progress_bar
 
 CARD, DIAGRAM = '<div class="otimpute-card">', "sk-container-id"
 TIME = r"[\d.]+ \w+"  # however long it took
@@ -128,36 +127,36 @@ def test_a_card_says_how_the_fit_ended_and_how_far_off_hidden_values_were(sinkho
 
 def test_the_error_is_that_of_the_models_that_were_kept(X: pd.DataFrame) -> None:
     history = {"cycle": [0, 1, 2, 3], "validation_mae": [0.9, 0.5, 0.7, 0.8]}
-    assert hidden_error(SimpleNamespace(history_=history, best_cycle_=1)) == 0.5
-    assert hidden_error(SimpleNamespace(history_=history)) == 0.8
-    assert hidden_error(SimpleNamespace()) is None
+    assert FitSummary("cycle", history=history, best_step=1).hidden_error == 0.5
+    assert FitSummary("cycle", history=history).hidden_error == 0.8
+    assert FitSummary().hidden_error is None
     imputer = RoundRobinImputer(max_cycles=2, n_updates=3, validation_fraction=0.1, scale=False, random_state=0).fit(X)
     assert f"{imputer.history_['validation_mae'][imputer.best_cycle_]:.3g} units of the table" in card_of(imputer)
 
 
 @pytest.mark.parametrize(
-    ("imputer", "ended"),
+    ("summary", "ended"),
     [
-        ({"converged_": True, "n_iter_": 1}, "Imputed values had settled after 1 round."),
-        ({"converged_": True, "stop_reason_": "nothing to train"}, "There was nothing to train."),
-        ({"converged_": False, "stop_reason_": "interrupted"}, "The fit was stopped by hand; more time may improve it."),
-        ({"n_iter_": 3}, ""),
+        (FitSummary(converged=True, n_steps=1), "Imputed values had settled after 1 round."),
+        (FitSummary(converged=True, stop_reason="nothing to train"), "There was nothing to train."),
+        (FitSummary(converged=False, stop_reason="interrupted"), "The fit was stopped by hand; more time may improve it."),
+        (FitSummary(n_steps=3), ""),
     ],
 )
-def test_the_end_of_a_fit_in_words(imputer: dict[str, Any], ended: str) -> None:
-    assert how_it_ended(SimpleNamespace(**imputer)) == ended
+def test_the_end_of_a_fit_in_words(summary: FitSummary, ended: str) -> None:
+    assert summary.ended == ended
 
 
 def test_a_curve_that_hardly_changes_is_flat() -> None:
     def heights(values: list[float]) -> list[float]:
-        picture, caption = notebook._curve(SimpleNamespace(history_={"movement": values}))
+        picture, caption = notebook._curve(SimpleNamespace(fit_summary_=FitSummary(history={"movement": values})))
         assert caption.text == picture.get("aria-label")
         return [float(point.partition(",")[2]) for point in picture[0].get("points", "").split()]
 
     assert heights([float("nan"), 3.0, 2.0, 1.0]) == [2, 20, 38]  # from the top
     assert np.ptp(heights([1.0, 0.99, 1.0])) == pytest.approx(1.8)
     assert heights([0.0, 0.0, 0.0]) == [20, 20, 20]
-    assert not list(notebook._curve(SimpleNamespace(history_={"movement": [1.0, 2.0]})))
+    assert not list(notebook._curve(SimpleNamespace(fit_summary_=FitSummary(history={"movement": [1.0, 2.0]}))))
 
 
 def test_an_automatic_imputer_shows_its_verdict_and_whom_it_trusts(auto: AutoImputer) -> None:

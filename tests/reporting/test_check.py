@@ -51,10 +51,10 @@ def test_a_model_is_judged_as_it_is_on_rows_it_was_not_fitted_to(
     fitted.save(tmp_path / "model.otimpute")
     model = otimpute.load(tmp_path / "model.otimpute")
 
-    def refuse(*_: Any) -> Any:
+    def refuse(*_: Any, **__: Any) -> Any:
         raise AssertionError("the model was fitted again")
 
-    monkeypatch.setattr(GaussianEMImputer, "_fit_cells", refuse)
+    monkeypatch.setattr(GaussianEMImputer, "fit_cells", refuse)
     check = checked(model, related_rows(30, 1))
     assert check.filled_by == "model"
     assert check.n_rows == 30

@@ -37,7 +37,7 @@ class ModelOfExpert(Kind):
 
     def unpack(self, tree: Any, place: Place) -> Any:
         alone = place.inside()
-        alone.sizes.update({name: size for name, size in place.sizes.items() if name == "columns"})
+        alone.sizes.update({name: size for name, size in place.sizes.items() if name != "varying"})
         model = self._record.unpack(tree, alone)
         for check in alone.at_the_end:
             check()

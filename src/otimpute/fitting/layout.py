@@ -52,8 +52,8 @@ class ColumnLayout:
     @classmethod
     def of(cls, encoding: Encoding, used: NDArray[np.bool_]) -> ColumnLayout:
         """The layout of the ``used`` coordinates of an encoded table."""
-        names = encoding.names or tuple(range(len(encoding.codes)))
-        return cls(encoding.groups[used], encoding.scaled[used], tuple(names), encoding.codes)
+        names: tuple[Any, ...] = encoding.names or tuple(range(len(encoding.codes)))
+        return cls(encoding.groups[used], encoding.scaled[used], names, encoding.codes)
 
     def __len__(self) -> int:
         return len(self.groups)

@@ -1,0 +1,92 @@
+"""An imputer that somebody wrote outside of the package does all that otimpute's do, except be saved."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import otimpute
+from every_imputer import grouped_table
+from otimpute.estimator import BaseImputer
+from otimpute.fitting import CellFit, ColumnLayout, FitSummary
+
+
+@dataclass(frozen=True)
+class Quantiles:
+    at: np.ndarray
+
+    def impute_cells(self, values: np.ndarray, missing: np.ndarray, start: Any = None) -> np.ndarray:
+        return self.at[np.nonzero(missing)[1]]
+
+
+class QuantileImputer(BaseImputer):
+    """Fill every missing value with a quantile of its column."""
+
+    def __init__(self, *, share: float = 0.5, **table: Any):
+        super().__init__(**table)
+        self.share = share
+
+    def check_parameters(self) -> None:
+        if not 0 <= self.share <= 1:
+            raise ValueError(f"share must be from 0 to 1, got {self.share}")
+
+    def fit_cells(
+        self,
+        values: np.ndarray,
+        missing: np.ndarray,
+        layout: ColumnLayout,
+        *,
+        seed: int,
+        start: Any = None,
+        deadline: float = math.inf,
+    ) -> CellFit:
+        assert values.shape[1] == len(layout)
+        model = Quantiles(np.nanquantile(np.where(missing, np.nan, values), self.share, axis=0))
+        return CellFit(model.impute_cells(values, missing), model, FitSummary(n_steps=1, converged=True))
+
+
+@pytest.fixture
+def frame() -> pd.DataFrame:
+    return pd.DataFrame(grouped_table()[1])
+
+
+def test_it_fills_tables_of_all_kinds(frame: pd.DataFrame) -> None:
+    imputer = QuantileImputer(integers="float")
+    filled = imputer.fit_transform(frame)
+    assert not filled.isna().any(axis=None)
+    np.testing.assert_allclose(filled["size"][frame["size"].isna()], frame["size"].median())
+    pd.testing.assert_frame_equal(imputer.transform(frame), filled)
+    assert imputer.get_params()["share"] == 0.5
+    assert "constraints" in imputer.get_params()
+    assert "settled after 1 round" in imputer._repr_html_()
+
+
+def test_it_is_an_expert(frame: pd.DataFrame) -> None:
+    imputer = otimpute.AutoImputer(["gaussian", QuantileImputer(share=0.4)], n_splits=1, random_state=0)
+    filled = imputer.fit_transform(frame)
+    assert not filled.isna().any(axis=None)
+    assert "QuantileImputer" in imputer.scores_["size"]
+    pd.testing.assert_frame_equal(imputer.transform(frame)[["size"]].isna(), filled[["size"]].isna())
+
+
+def test_it_is_reported_on(frame: pd.DataFrame) -> None:
+    report = otimpute.report(QuantileImputer().fit(frame), frame)
+    assert "QuantileImputer" in {each["method"] for each in report.as_dict()["check"]["methods"]}
+
+
+def test_it_cannot_be_saved(frame: pd.DataFrame, tmp_path: Any) -> None:
+    with pytest.raises(TypeError, match="QuantileImputer is a class of your own, and model files hold otimpute's imputers only"):
+        QuantileImputer().fit(frame).save(tmp_path / "model.otimpute")
+    with pytest.raises(TypeError, match="QuantileImputer is a class of your own"):
+        otimpute.AutoImputer([QuantileImputer()], n_splits=1).fit(frame).save(tmp_path / "model.otimpute")
+
+
+def test_its_parameters_are_checked_wherever_it_is_used(frame: pd.DataFrame) -> None:
+    for imputer in (QuantileImputer(share=2), otimpute.AutoImputer([QuantileImputer(share=2)])):
+        with pytest.raises(ValueError, match="share must be from 0 to 1, got 2"):
+            imputer.fit(frame)
