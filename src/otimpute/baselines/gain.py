@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, Unpack, cast
 
 import numpy as np
@@ -10,12 +11,14 @@ from numpy.typing import NDArray
 
 from .._checks import check_real
 from .._row_noise import uniform
-from .._stored import Array, IfThere, Kind, Real
+from .._stored import stored
 from .._torch import torch_for
 from .._warn import warn_user
+from ..estimator import TableParameters
 from ..exceptions import OtimputeWarning
-from ._deep import DeepImputer
-from .standardised import Holes, Rows
+from ..table import Table
+from ._deep import SIZE, STORED, DeepImputer, DeepMethod
+from .standardised import StandardisedModel
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -23,6 +26,41 @@ if TYPE_CHECKING:
     from ._networks import Gain
 
 _UNCHOSEN = 10.0  # the largest that the paper tried
+
+
+@stored(**STORED, width=SIZE, learned="varying")
+@dataclass(frozen=True)
+class GainMethod(DeepMethod):
+    """A generator that fills holes with what it makes of noise."""
+
+    width: int
+    learned: NDArray[np.bool_]  # [d]: columns that had holes in training
+
+    def make_network(self) -> Gain:
+        from ._networks import Gain
+
+        return Gain(self.n_columns, self.width, [_UNCHOSEN])  # which α it was is among the weights
+
+    @property
+    def _numbers_per_row(self) -> int:
+        return 2 * max(self.n_columns, self.width)
+
+    def _fill(self, values: Tensor, missing: Tensor, keys: NDArray[np.uint64]) -> Tensor:
+        noise = np.column_stack([uniform(keys, k) for k in range(values.shape[1])])
+        return cast("Tensor", self.network.fill(values, missing, torch_for("GAINImputer").from_numpy(noise).to(values))[0])
+
+
+@stored()
+@dataclass(frozen=True)
+class GainModel(StandardisedModel):
+    """GAIN on standardised columns."""
+
+    method: GainMethod | None
+
+    def untaught(self, missing: NDArray[np.bool_]) -> NDArray[np.int64]:
+        """The columns with missing entries that had none in training."""
+        learned = [] if self.method is None else self.method.learned
+        return self.columns.varying[missing[:, self.columns.varying].any(axis=0) & ~np.asarray(learned, dtype=bool)]
 
 
 class GAINImputer(DeepImputer):
@@ -102,8 +140,9 @@ class GAINImputer(DeepImputer):
     True
     """
 
-    _stored: ClassVar[Mapping[str, Kind]] = {"alpha_": IfThere(Real()), "_learned": IfThere(Array("varying", np.bool_))}
-    _fewest_steps = 10_000
+    model_class: ClassVar[type] = GainModel
+    _model: GainModel
+    fewest_steps = 10_000
 
     def __init__(
         self,
@@ -147,36 +186,27 @@ class GAINImputer(DeepImputer):
         for each in self.alphas:
             check_real("a number in alphas", each, at_least=0)
 
-    def _make_network(self, n_columns: int) -> Gain:
+    def _make_network(self, n_columns: int, *, validates: bool) -> Gain:
         from ._networks import Gain
 
-        if hasattr(self, "alpha_"):  # chosen before
-            alphas: Sequence[float] = (self.alpha_,)
-        elif self.alpha == "cv":
-            alphas = self.alphas if self._validates else (_UNCHOSEN,)
-        else:
-            alphas = (float(self.alpha),)
-        return Gain(n_columns, self.width or n_columns, alphas)
+        alphas: Sequence[float] = self.alphas if validates else (_UNCHOSEN,)
+        return Gain(n_columns, self.width or n_columns, alphas if self.alpha == "cv" else (float(self.alpha),))
 
-    def _fit_rows(self, rows: Rows, holes: Holes, seed: int) -> Rows:
-        completed = super()._fit_rows(rows, holes, seed)
-        self.alpha_ = float(self._weights["alphas"][0])
-        return completed
+    def _make_method(self, trained: dict[str, Any], learned: NDArray[np.bool_]) -> GainMethod:
+        return GainMethod(**trained, width=self.width or len(learned), learned=learned)
 
-    def _complete_rows(self, rows: Rows, holes: Holes) -> Rows:
-        untaught = np.flatnonzero(holes.any(axis=0) & ~self._learned)
+    def _publish(self) -> None:
+        super()._publish()
+        if self._model.method is not None:
+            self.alpha_ = float(self._model.method.weights["alphas"][0])
+
+    def _read_new_rows(self, X: Any) -> Table:
+        table = super()._read_new_rows(X)
+        untaught = self._model.untaught(table.missing[:, ~self.training_table_.empty])
         if len(untaught):
-            names = self._names(np.unique(self._groups[self._varying][untaught]))
             warn_user(
-                f"columns {names} with holes were complete in training: the generator never learned to fill "
-                "them; fit on rows with holes there too, or pass a validation_fraction",
+                f"columns {self.training_table_.layout.describe(untaught)} with holes were complete in training: the generator "
+                "never learned to fill them; fit on rows with holes there too, or pass a validation_fraction",
                 OtimputeWarning,
             )
-        return super()._complete_rows(rows, holes)
-
-    def _numbers_per_row(self, n_columns: int) -> int:
-        return 2 * max(n_columns, self.width or 1)
-
-    def _fill(self, network: Any, values: Tensor, missing: Tensor, keys: NDArray[np.uint64]) -> Tensor:
-        noise = np.column_stack([uniform(keys, k) for k in range(values.shape[1])])
-        return cast("Tensor", network.fill(values, missing, torch_for("GAINImputer").from_numpy(noise).to(values))[0])
+        return table

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Unpack, cast
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, ClassVar, Unpack, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,13 +12,60 @@ from scipy.stats import t as student_t
 from .._checks import check_choice
 from .._random import generator
 from .._row_noise import uniform
+from .._stored import stored
 from .._torch import torch_for
-from ._deep import DeepImputer
+from ..estimator import TableParameters
+from ._deep import SIZE, STORED, DeepImputer, DeepMethod
+from .standardised import StandardisedModel
 
 if TYPE_CHECKING:
     from torch import Tensor
 
     from ._networks import Miwae
+
+
+@stored(**STORED, n_latent=SIZE, width=SIZE, n_samples=SIZE, n_imputation_samples=SIZE)
+@dataclass(frozen=True)
+class MiwaeMethod(DeepMethod):
+    """A latent variable model of rows, by which latent variables are weighed."""
+
+    n_latent: int
+    width: int
+    student: bool
+    n_samples: int
+    n_imputation_samples: int
+    draws: bool  # from the distribution of a missing value, instead of its mean
+
+    def make_network(self) -> Miwae:
+        from ._networks import Miwae
+
+        return Miwae(self.n_columns, self.n_latent, self.width, self.n_samples, self.student)
+
+    @property
+    def _numbers_per_row(self) -> int:
+        return self.n_imputation_samples * max(3 * self.n_columns, self.width)
+
+    def _fill(self, values: Tensor, missing: Tensor, keys: NDArray[np.uint64]) -> Tensor:
+        torch = torch_for("MIWAEImputer")
+        noise = generator(self.seed, "importance samples").standard_normal((self.n_imputation_samples, 1, self.n_latent))
+        samples = torch.from_numpy(noise).to(values)
+        if not self.draws:
+            return cast("Tensor", self.network.expect(values, missing, samples))
+        log_weights, decoded = self.network.weigh(values, missing, samples)
+        upto = torch.softmax(log_weights, dim=0).cumsum(dim=0)  # [K, n]
+        chance = torch.from_numpy(uniform(keys, 0)).to(values)
+        chosen = (upto < chance).sum(dim=0).clamp(max=len(upto) - 1)
+        centre, scale, degrees = (each[chosen, torch.arange(len(chosen))].cpu().numpy() for each in decoded)
+        cells = np.column_stack([uniform(keys, 1 + k) for k in range(values.shape[1])])
+        return cast("Tensor", torch.from_numpy(centre + scale * student_t.ppf(cells, degrees)))
+
+
+@stored()
+@dataclass(frozen=True)
+class MiwaeModel(StandardisedModel):
+    """MIWAE on standardised columns."""
+
+    method: MiwaeMethod | None
 
 
 class MIWAEImputer(DeepImputer):
@@ -99,7 +147,8 @@ class MIWAEImputer(DeepImputer):
     True
     """
 
-    _fewest_steps = 4000
+    model_class: ClassVar[type] = MiwaeModel
+    fewest_steps = 4000
 
     def __init__(
         self,
@@ -145,24 +194,18 @@ class MIWAEImputer(DeepImputer):
         check_choice("likelihood", self.likelihood, ["student", "gaussian"])
         check_choice("target", self.target, ["values", "distribution"])
 
-    def _make_network(self, n_columns: int) -> Miwae:
+    def _make_network(self, n_columns: int, *, validates: bool) -> Miwae:  # noqa: ARG002
         from ._networks import Miwae
 
         return Miwae(n_columns, self.n_latent, self.width, self.n_samples, self.likelihood == "student")
 
-    def _numbers_per_row(self, n_columns: int) -> int:
-        return self.n_imputation_samples * max(3 * n_columns, self.width)
-
-    def _fill(self, network: Any, values: Tensor, missing: Tensor, keys: NDArray[np.uint64]) -> Tensor:
-        torch = torch_for("MIWAEImputer")
-        noise = generator(self._seed, "importance samples").standard_normal((self.n_imputation_samples, 1, self.n_latent))
-        samples = torch.from_numpy(noise).to(values)
-        if self.target == "values":
-            return cast("Tensor", network.expect(values, missing, samples))
-        log_weights, decoded = network.weigh(values, missing, samples)
-        upto = torch.softmax(log_weights, dim=0).cumsum(dim=0)  # [K, n]
-        chance = torch.from_numpy(uniform(keys, 0)).to(values)
-        chosen = (upto < chance).sum(dim=0).clamp(max=len(upto) - 1)
-        centre, scale, degrees = (each[chosen, torch.arange(len(chosen))].cpu().numpy() for each in decoded)
-        cells = np.column_stack([uniform(keys, 1 + k) for k in range(values.shape[1])])
-        return cast("Tensor", torch.from_numpy(centre + scale * student_t.ppf(cells, degrees)))
+    def _make_method(self, trained: dict[str, Any], learned: NDArray[np.bool_]) -> MiwaeMethod:  # noqa: ARG002
+        return MiwaeMethod(
+            **trained,
+            n_latent=self.n_latent,
+            width=self.width,
+            student=self.likelihood == "student",
+            n_samples=self.n_samples,
+            n_imputation_samples=self.n_imputation_samples,
+            draws=self.target == "distribution",
+        )

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Unpack, cast
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, ClassVar, Unpack, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -10,13 +11,59 @@ from numpy.typing import NDArray
 from .._checks import check_choice, check_real
 from .._random import generator
 from .._row_noise import normal
+from .._stored import stored
 from .._torch import torch_for
-from ._deep import DeepImputer
+from ..estimator import TableParameters
+from ._deep import SIZE, STORED, DeepImputer, DeepMethod
+from .standardised import StandardisedModel
 
 if TYPE_CHECKING:
     from torch import Tensor
 
     from ._networks import Vaeac
+
+
+@stored(**STORED, n_latent=SIZE, width=SIZE, depth=SIZE, n_samples=SIZE)
+@dataclass(frozen=True)
+class VaeacMethod(DeepMethod):
+    """A generator that restores rows from latent variables and from what is observed."""
+
+    n_latent: int
+    width: int
+    depth: int
+    hidden_rate: float
+    n_samples: int
+    draws: bool  # one row, instead of the mean of several
+
+    def __post_init__(self) -> None:
+        if self.depth > len(self.weights):
+            raise ValueError("there are fewer weights than layers")
+        super().__post_init__()
+
+    def make_network(self) -> Vaeac:
+        from ._networks import Vaeac
+
+        return Vaeac(self.n_columns, self.n_latent, self.width, self.depth, self.hidden_rate, self.n_samples)
+
+    @property
+    def _numbers_per_row(self) -> int:
+        return self.n_samples * (2 * self.width + 2 * self.n_columns)
+
+    def _fill(self, values: Tensor, missing: Tensor, keys: NDArray[np.uint64]) -> Tensor:
+        if self.draws:
+            noise = normal(keys, self.n_latent)[None]
+        else:
+            noise = generator(self.seed, "latent variables").standard_normal((self.n_samples, 1, self.n_latent))
+        latent = torch_for("VAEACImputer").from_numpy(noise).to(values)
+        return cast("Tensor", self.network.expect(values, missing, latent))
+
+
+@stored()
+@dataclass(frozen=True)
+class VaeacModel(StandardisedModel):
+    """VAEAC on standardised columns."""
+
+    method: VaeacMethod | None
 
 
 class VAEACImputer(DeepImputer):
@@ -99,7 +146,8 @@ class VAEACImputer(DeepImputer):
     True
     """
 
-    _fewest_steps = 2000
+    model_class: ClassVar[type] = VaeacModel
+    fewest_steps = 2000
 
     def __init__(
         self,
@@ -145,18 +193,18 @@ class VAEACImputer(DeepImputer):
         check_real("hidden_rate", self.hidden_rate, above=0, below=1)
         check_choice("target", self.target, ["values", "distribution"])
 
-    def _make_network(self, n_columns: int) -> Vaeac:
+    def _make_network(self, n_columns: int, *, validates: bool) -> Vaeac:  # noqa: ARG002
         from ._networks import Vaeac
 
         return Vaeac(n_columns, self.n_latent, self.width, self.depth, self.hidden_rate, self.n_samples)
 
-    def _numbers_per_row(self, n_columns: int) -> int:
-        return self.n_samples * (2 * self.width + 2 * n_columns)
-
-    def _fill(self, network: Any, values: Tensor, missing: Tensor, keys: NDArray[np.uint64]) -> Tensor:
-        if self.target == "values":
-            noise = generator(self._seed, "latent variables").standard_normal((self.n_samples, 1, self.n_latent))
-        else:
-            noise = normal(keys, self.n_latent)[None]
-        latent = torch_for("VAEACImputer").from_numpy(noise).to(values)
-        return cast("Tensor", network.expect(values, missing, latent))
+    def _make_method(self, trained: dict[str, Any], learned: NDArray[np.bool_]) -> VaeacMethod:  # noqa: ARG002
+        return VaeacMethod(
+            **trained,
+            n_latent=self.n_latent,
+            width=self.width,
+            depth=self.depth,
+            hidden_rate=float(self.hidden_rate),
+            n_samples=self.n_samples,
+            draws=self.target == "distribution",
+        )

@@ -1,4 +1,4 @@
-"""Algorithm 3's loop: cycles over columns, a few updates of each column's model, and between them everything else.
+"""Algorithm 3 as a training: cycles over columns, a few updates of each column's model.
 
 The table holds predictions wherever a value is missing. In turn, each column's model is updated by the gradient of the batch
 divergence in that column, and predicts it anew.
@@ -6,19 +6,18 @@ divergence in that column, and predicts it anew.
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
-from .._interrupt import one_interrupt
 from .._warn import warn_user
 from ..exceptions import DivergedError, OtimputeWarning
-from ..fitting import Callback, FitProgress
-from ._checkpoint import Checkpoint
+from ..fitting import Callback
+from ..fitting.checkpoint import Checkpoint
+from ..fitting.training import Look, Process, Schedule, TrainingOutcome, train
 from ._nets import Target, write_predictions
 from ._pair_threads import Batches
 from ._trainees import Trainee
@@ -26,7 +25,6 @@ from ._trainees import Trainee
 _MOST_HELD = 0.05  # share of predictions at their limits, where only far tails belong
 _MOST_SWEEPS = 30  # over the columns of a new row
 _SETTLED = 1e-3  # a new row whose values move by less, in standard deviations, is done
-_BLOCK_SECONDS = 0.1  # how long compiled code runs before Python may see Ctrl-C, a callback or the clock
 
 
 class Part(Protocol):
@@ -74,17 +72,6 @@ class CycleSchedule:
         return float(self.learning_rate * self.step_decay ** (cycle / self.max_cycles))
 
 
-@dataclass
-class CycleOutcome:
-    """How a training ended."""
-
-    n_cycles: int
-    best_cycle: int
-    stop_reason: str
-    converged: bool
-    history: dict[str, list[float]]
-
-
 class ColumnOrder:
     """In which order the columns are visited, cycle after cycle."""
 
@@ -105,48 +92,6 @@ class ColumnOrder:
     def restore(self, state: tuple[Any, ...]) -> None:
         """Return to a `state`."""
         self.current, self._rng.bit_generator.state = state
-
-
-@dataclass
-class _Position:
-    """How far a training has come."""
-
-    step: int = 0
-    cycle: int = 0  # whole ones
-    visited: int = 0  # columns whose turn in this cycle is over
-    updated: int = 0  # updates in the present turn
-    movement: float = 0.0  # largest change of a value in this cycle
-    before: NDArray[np.float32] = field(default_factory=lambda: np.empty(0, np.float32))  # the column as its turn began
-
-
-class BestCycle:
-    """The models and the table of the cycle with the lowest score."""
-
-    def __init__(self, models: ColumnModels, values: NDArray[np.float32], trainees: Sequence[Trainee]):
-        self._models, self._values, self._trainees = models, values, trainees
-        self._score, self._step, self.cycle = np.inf, 0, 0
-        self._kept: tuple[Any, list[NDArray[np.float32]]] | None = None
-
-    def offer(self, score: float, cycle: int, step: int) -> None:
-        """Keep the present state if its score is the best so far."""
-        if score < self._score:
-            self._score, self.cycle, self._step = score, cycle, step
-            self._kept = self._models.state(), read_columns(self._values, self._trainees)
-
-    def bring_back(self, step: int) -> None:
-        """Return to the best state, if there was one and any update since."""
-        if self._kept is None or step == self._step:
-            return
-        self._models.restore(self._kept[0])
-        write_columns(self._values, self._trainees, self._kept[1])
-
-    def state(self) -> tuple[Any, ...]:
-        """What is the best so far."""
-        return self._score, self.cycle, self._step, self._kept
-
-    def restore(self, state: tuple[Any, ...]) -> None:
-        """Take this for the best so far."""
-        self._score, self.cycle, self._step, self._kept = state
 
 
 def read_columns(values: NDArray[np.float32], trainees: Sequence[Trainee]) -> list[NDArray[np.float32]]:
@@ -170,108 +115,118 @@ def run_cycles(
     start_counts: bool,
     callbacks: Sequence[Callback],
     checkpoint: Checkpoint,
-) -> CycleOutcome:
-    """Train until the schedule, a score that no longer falls, the clock, a callback or Ctrl-C says stop.
+) -> TrainingOutcome:
+    """Train until the schedule, a score that no longer falls, the clock, a callback or Ctrl-C says stop; counts in cycles.
 
     ``score`` judges hidden values after each cycle; its first entry decides, and the best cycle's models and table are kept.
     The start is among them if it ``start_counts``, that is, if the table holds what the models predict.
     """
-    history: dict[str, list[float]] = {"cycle": [], "loss": [], "movement": []}
     if not trainees:
-        return CycleOutcome(0, 0, "nothing to train", True, history)
-    values, trainer = batches.cells.values, models.trainer(batches, trainees)
-    best = BestCycle(models, values, trainees)
-    parts: list[Part] = [order, models, trainer, best]
-    total = schedule.max_cycles * schedule.n_updates * len(trainees)
-    begun = time.perf_counter()
-    at, block = _Position(), 1
-    reason, converged = "max_cycles", False
-    # Where nothing is missing, nothing can stand still: models only practise.
-    stillness = 0.0 if any(len(trainee.rows) for trainee in trainees) else float("nan")
-    found = checkpoint.load()
-    if found is not None:
-        at, begun, history = _Position(**found["at"]), begun - found["seconds"], found["history"]
-        write_columns(values, trainees, found["columns"])
-        for part, part_state in zip(parts, found["parts"], strict=True):
-            part.restore(part_state)
-    del found  # as large as the state itself
+        return TrainingOutcome(0, 0, "nothing to train", _empty_history())
+    process = _Cycles(trainees, order, models, batches, schedule, score, start_counts)
+    a_cycle = process.steps_per_cycle
+    plan = Schedule(schedule.max_cycles * a_cycle, a_cycle, schedule.patience * a_cycle, schedule.deadline)
+    outcome = train(process, plan, callbacks, checkpoint)
+    reason = "max_cycles" if outcome.stop_reason == "max_steps" else outcome.stop_reason
+    return TrainingOutcome(outcome.n_steps // a_cycle, outcome.best_step // a_cycle, reason, outcome.history)
 
-    def state() -> dict[str, Any]:
-        # Not what a model practises on: an update predicts whatever it draws.
+
+def _empty_history() -> dict[str, list[float]]:
+    return {"cycle": [], "loss": [], "movement": []}
+
+
+class _Cycles(Process):
+    """Columns have their turns; in a turn the column's model is updated some times, and then predicts the column anew."""
+
+    in_blocks = looks_at_start = True
+
+    def __init__(
+        self,
+        trainees: Sequence[Trainee],
+        order: ColumnOrder,
+        models: ColumnModels,
+        batches: Batches,
+        schedule: CycleSchedule,
+        score: Callable[[], dict[str, float]] | None,
+        start_counts: bool,
+    ):
+        self._trainees, self._order, self._models, self._batches = trainees, order, models, batches
+        self._schedule, self._score, self._start_counts = schedule, score, start_counts
+        self._values, self._trainer = batches.cells.values, models.trainer(batches, trainees)
+        self.steps_per_cycle = schedule.n_updates * len(trainees)
+        self._movement = float("nan")  # largest change of a value in this cycle
+        self._before = np.empty(0, np.float32)  # the column as its turn began
+        self._turn: tuple[Trainee, NDArray[np.float32]] | None = None  # and the values that its model practises on
+        self.history = _empty_history()
+
+    def advance(self, first: int, count: int) -> int:
+        turn, updated = divmod(first, self._schedule.n_updates)
+        cycle, place = divmod(turn, len(self._trainees))
+        if first % self.steps_per_cycle == 0:
+            self._order.next()
+            # Where nothing is missing, nothing can stand still: models only practise.
+            self._movement = 0.0 if any(len(trainee.rows) for trainee in self._trainees) else float("nan")
+        trainee = self._trainees[self._order.current[place]]
+        if updated == 0:
+            self._before = self._values[trainee.rows, trainee.target.column]
+        if self._turn is None:  # it begins, or a checkpoint was written in it
+            self._turn = trainee, self._values[trainee.practice, trainee.target.column]
+        count = min(count, self._schedule.n_updates - updated)
+        self._trainer.update(trainee, first, count, self._schedule.rate(cycle), self._schedule.l2)
+        if updated + count == self._schedule.n_updates:
+            self.finish()
+        return count
+
+    def finish(self) -> None:
+        """End the turn, if one has begun."""
+        if self._turn is None:
+            return
+        trainee, practised = self._turn
+        values, column = self._values, trainee.target.column
+        values[trainee.practice, column] = practised
+        everywhere = np.concatenate([trainee.rows, trainee.practice])
+        write_predictions(values, trainee.rows, trainee.target, finite_predictions(self._models, values, everywhere, column))
+        if len(self._before):
+            self._movement = max(self._movement, float(np.abs(values[trainee.rows, column] - self._before).max()))
+        self._turn = None
+
+    def look(self, step: int, *, whole: bool) -> Look:  # noqa: ARG002
+        cycle = step // self.steps_per_cycle
+        self.history["cycle"].append(cycle)
+        self.history["loss"].append(self._batches.evaluate([(each.plan, each.batch_size) for each in self._trainees]))
+        self.history["movement"].append(self._movement)
+        scores = {} if self._score is None else self._score()
+        for name, value in scores.items():
+            self.history.setdefault(f"validation_{name}", []).append(value)
+        counts = scores and (self._start_counts or cycle > 0)
+        return Look(self._movement < self._schedule.smallest_change, next(iter(scores.values())) if counts else None)
+
+    def keep(self) -> Any:
+        return self._models.state(), read_columns(self._values, self._trainees)
+
+    def bring_back(self, kept: Any) -> None:
+        self._models.restore(kept[0])
+        write_columns(self._values, self._trainees, kept[1])
+
+    @property
+    def _parts(self) -> list[Part]:
+        return [self._order, self._models, self._trainer]
+
+    def state(self) -> dict[str, Any]:
         return {
-            "at": vars(at),
-            "seconds": time.perf_counter() - begun,
-            "history": history,
-            "columns": read_columns(values, trainees),
-            "parts": [part.state() for part in parts],
+            "history": self.history,
+            "movement": self._movement,
+            "before": self._before,
+            # Not what a model practises on: an update predicts whatever it draws.
+            "columns": read_columns(self._values, self._trainees),
+            "parts": [part.state() for part in self._parts],
         }
 
-    def record(movement: float) -> None:
-        history["cycle"].append(at.cycle)
-        history["loss"].append(batches.evaluate([(trainee.plan, trainee.batch_size) for trainee in trainees]))
-        history["movement"].append(movement)
-        scores = score() if score is not None else {}
-        for name, value in scores.items():
-            history.setdefault(f"validation_{name}", []).append(value)
-        if scores and (start_counts or at.cycle > 0):
-            best.offer(next(iter(scores.values())), at.cycle, at.step)
-
-    def tell() -> bool:
-        progress = FitProgress(at.step, total, time.perf_counter() - begun, history)
-        answers = [callback(progress) for callback in callbacks]  # all are asked, even when the first says stop
-        return any(answers)
-
-    with one_interrupt(waits=checkpoint.path is not None) as interrupt:
-        if not history["cycle"]:
-            record(float("nan"))
-        while at.cycle < schedule.max_cycles and reason == "max_cycles" and not converged:
-            if at.visited == at.updated == 0:
-                order.next()
-                at.movement = stillness
-            while at.visited < len(trainees) and reason == "max_cycles":
-                trainee = trainees[order.current[at.visited]]
-                column = trainee.target.column
-                practised = values[trainee.practice, column]
-                if at.updated == 0:  # and not a turn that a checkpoint was written in
-                    at.before = values[trainee.rows, column]
-                try:
-                    while at.updated < schedule.n_updates and reason == "max_cycles":
-                        count = min(block, schedule.n_updates - at.updated)
-                        clock = time.perf_counter()
-                        trainer.update(trainee, at.step, count, schedule.rate(at.cycle), schedule.l2)
-                        at.updated, at.step = at.updated + count, at.step + count
-                        if count == block:
-                            elapsed = max(time.perf_counter() - clock, 1e-6)
-                            block = int(np.clip(block * _BLOCK_SECONDS / elapsed, 1, block * 4))
-                        if tell():
-                            reason = "callback"
-                        elif interrupt.happened:
-                            reason = "interrupted"
-                        elif at.step < total and time.perf_counter() >= schedule.deadline:
-                            reason = "max_seconds"
-                        checkpoint.offer(state, now=reason != "max_cycles")
-                finally:
-                    values[trainee.practice, column] = practised
-                everywhere = np.concatenate([trainee.rows, trainee.practice])
-                predictions = finite_predictions(models, values, everywhere, column)
-                write_predictions(values, trainee.rows, trainee.target, predictions)
-                if len(at.before):
-                    at.movement = max(at.movement, float(np.abs(values[trainee.rows, column] - at.before).max()))
-                at.visited, at.updated = at.visited + 1, 0
-            if reason == "max_cycles":
-                at.cycle, at.visited = at.cycle + 1, 0
-                record(at.movement)
-                converged = at.movement < schedule.smallest_change
-                if score is not None and at.cycle - best.cycle >= schedule.patience and not converged:
-                    reason = "validation"
-    if interrupt.happened:
-        reason = "interrupted"
-    if converged:
-        reason = "tol"
-    best.bring_back(at.step)
-    for trainee in trainees if interrupt.happened else []:  # the signal may have come before a column's check
-        finite_predictions(models, values, np.concatenate([trainee.rows, trainee.practice]), trainee.target.column)
-    return CycleOutcome(at.cycle, best.cycle if score is not None else at.cycle, reason, converged, history)
+    def restore(self, state: dict[str, Any]) -> None:
+        self.history, self._movement, self._before = state["history"], state["movement"], state["before"]
+        write_columns(self._values, self._trainees, state["columns"])
+        for part, part_state in zip(self._parts, state["parts"], strict=True):
+            part.restore(part_state)
 
 
 def finite_predictions(

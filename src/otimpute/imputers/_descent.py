@@ -1,4 +1,4 @@
-"""Algorithm 1's loop: windows of compiled steps, and between them everything a person may want to know or stop.
+"""Algorithm 1 as a training: windows of compiled steps.
 
 A *window* is a twentieth of the planned steps, but at least 50. Its mean of every imputed value is compared with the window
 before (has it settled?), and the last windows are averaged into the result: single iterates are noisy, their mean is not.
@@ -7,29 +7,27 @@ before (has it settled?), and the last windows are averaged into the result: sin
 from __future__ import annotations
 
 import math
-import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from contextlib import closing
+from dataclasses import dataclass, replace
 from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
-from .._interrupt import one_interrupt
 from ..exceptions import DivergedError
-from ..fitting import Callback, FitProgress
-from ._checkpoint import Checkpoint
+from ..fitting import Callback
+from ..fitting.checkpoint import Checkpoint
+from ..fitting.training import Look, Process, Schedule, TrainingOutcome, train
 
-FloatArray = NDArray[np.float64]
 Score = Callable[[NDArray[np.floating]], tuple[float, float]]  # MAE and RMSE of the cells of a fit
 
 N_WINDOWS = 20
 _SHORTEST_WINDOW = 50
-_BLOCK_SECONDS = 0.1  # how long compiled code runs before Python may see Ctrl-C, a callback or the clock
 
 
 @dataclass(frozen=True)
-class Schedule:
+class DescentSchedule:
     """How long and how fast to descend, and when to stop."""
 
     n_steps: int
@@ -54,20 +52,13 @@ class Schedule:
         """First step that counts for the average."""
         return self.n_steps - round(self.tail_average * self.n_steps)
 
-    def window_end(self, start: int) -> int:
-        """Where a window ends; none straddles the start of the tail, so that the average begins exactly there."""
-        return min(edge for edge in (start + self.window, self.n_steps, self.tail_start) if edge > start)
-
 
 @dataclass
-class Outcome:
-    """Where a descent ended."""
+class Descended:
+    """Where the descent of a fit ended."""
 
     cells: NDArray[np.floating]  # [n_cells]
-    n_steps: int
-    stop_reason: str
-    converged: bool
-    history: dict[str, list[float]]
+    outcome: TrainingOutcome
 
 
 def empty_history(validates: bool) -> dict[str, list[float]]:
@@ -127,7 +118,7 @@ class Steps(Protocol):
 class _Windows:
     """Of one fit, the mean of every cell window after window; what is recorded of each; the mean over those of the tail."""
 
-    def __init__(self, schedule: Schedule, score: Score | None):
+    def __init__(self, schedule: DescentSchedule, score: Score | None):
         self._schedule, self._score = schedule, score
         self._previous: Any = None
         self._tail: Any = None
@@ -199,82 +190,77 @@ def _root_mean_square(difference: Any) -> float:
     return math.sqrt(difference.mean())
 
 
-def descend(
-    steps: Steps, schedule: Schedule, scores: Sequence[Score | None], callbacks: Sequence[Callback], checkpoint: Checkpoint
-) -> list[Outcome]:
-    """Move the cells down the batch Sinkhorn divergence until the schedule, the clock, a callback or Ctrl-C says stop.
+class _Descent(Process):
+    """Cells that move down the batch Sinkhorn divergence.
 
-    Several fits end together, but one that has settled keeps what it had then. Callbacks and checkpoint see the first alone.
+    Several fits move together, but one that has settled keeps what it had. Callbacks and checkpoint see the first alone.
     """
-    windows = [_Windows(schedule, score) for score in scores]
-    settled: dict[int, Outcome] = {}
-    # In a window too short to draw most rows, values stand still because nobody asked them: that is not settling.
-    can_settle = schedule.tolerance > 0 and steps.rows_per_step * schedule.window >= steps.n_rows
-    begun = time.perf_counter()
-    step, start, block = 0, 0, 8
-    reason = "max_steps"
-    before = checkpoint.load()
-    if before is not None:
-        step, start, begun = before["step"], before["start"], begun - before["seconds"]
-        steps.restore(before["cells"])
-        windows[0].restore(before["windows"], steps)
-    del before  # as large as the state itself
 
-    def state() -> dict[str, Any]:
-        seconds = time.perf_counter() - begun
-        return {"step": step, "start": start, "seconds": seconds, "cells": steps.state(), "windows": windows[0].state(steps)}
+    in_blocks = looks_at_end = True
 
-    def close_window() -> dict[int, float]:
-        means = steps.window_means(start, step)
-        return {fit: windows[fit].close(start, step, means[fit], steps) for fit in range(steps.n_fits) if fit not in settled}
+    def __init__(self, steps: Steps, schedule: DescentSchedule, scores: Sequence[Score | None]):
+        self._steps, self._schedule = steps, schedule
+        self._windows = [_Windows(schedule, score) for score in scores]
+        self._start = 0  # of the window
+        # In a window too short to draw most rows, values stand still because nobody asked them: that is not settling.
+        self._can_settle = schedule.tolerance > 0 and steps.rows_per_step * schedule.window >= steps.n_rows
+        self.settled: dict[int, Descended] = {}
+        self.history = self._windows[0].history
 
-    def outcome(fit: int, reason: str) -> Outcome:
-        result = windows[fit].result(fit, steps)
-        if not np.isfinite(result).all():
-            raise _diverged(step)
-        return Outcome(result, step, reason, reason == "tol", windows[fit].history)
+    @property
+    def _going(self) -> list[int]:
+        return [fit for fit in range(self._steps.n_fits) if fit not in self.settled]
 
-    try:
-        with one_interrupt(waits=checkpoint.path is not None) as interrupt:
-            while step < schedule.n_steps and reason == "max_steps":
-                window_end = schedule.window_end(start)
-                count = min(block, window_end - step)
-                clock = time.perf_counter()
-                losses, errors = steps.take(step, schedule.rates(step, count), start)
-                step += count
-                elapsed = time.perf_counter() - clock
-                if count == block:
-                    block = int(np.clip(block * _BLOCK_SECONDS / max(elapsed, 1e-6), block / 4 + 1, block * 4))
-                going = [fit for fit in range(steps.n_fits) if fit not in settled]
-                for fit in going:
-                    windows[fit].add(losses[:, fit], errors[:, fit])
-                if not np.isfinite(losses[:, going]).all():
-                    raise _diverged(step)
-                if step == window_end:
-                    movements, start = close_window(), step
-                    for fit, movement in movements.items():
-                        if can_settle and movement <= schedule.tolerance:
-                            settled[fit] = outcome(fit, "tol")
-                progress = FitProgress(step, schedule.n_steps, time.perf_counter() - begun, windows[0].history)
-                answers = [callback(progress) for callback in callbacks]  # all are asked, even when the first says stop
-                if len(settled) == steps.n_fits:
-                    break
-                if any(answers):
-                    reason = "callback"
-                elif interrupt.happened:
-                    reason = "interrupted"
-                elif step < schedule.n_steps and time.perf_counter() >= schedule.deadline:
-                    reason = "max_seconds"
-                checkpoint.offer(state, now=reason != "max_steps")
-        if interrupt.happened:
-            reason = "interrupted"
-            # The signal may come after a block was computed and before it was counted: the rows know which step was the last.
-            step = max(step, steps.steps_done())
-        if step > start:
-            close_window()
-        return [settled.get(fit) or outcome(fit, reason) for fit in range(steps.n_fits)]
-    finally:
-        steps.close()
+    def advance(self, first: int, count: int) -> int:
+        losses, errors = self._steps.take(first, self._schedule.rates(first, count), self._start)
+        for fit in self._going:
+            self._windows[fit].add(losses[:, fit], errors[:, fit])
+        if not np.isfinite(losses[:, self._going]).all():
+            raise _diverged(first + count)
+        return count
+
+    def look(self, step: int, *, whole: bool) -> Look:
+        means = self._steps.window_means(self._start, step)
+        for fit in self._going:
+            movement = self._windows[fit].close(self._start, step, means[fit], self._steps)
+            if whole and self._can_settle and movement <= self._schedule.tolerance:
+                self.settled[fit] = self.end(fit, TrainingOutcome(step, step, "tol", {}))
+        self._start = step
+        return Look(not self._going)
+
+    def end(self, fit: int, outcome: TrainingOutcome) -> Descended:
+        """What a fit has come to."""
+        cells = self._windows[fit].result(fit, self._steps)
+        if not np.isfinite(cells).all():
+            raise _diverged(outcome.n_steps)
+        return Descended(cells, replace(outcome, history=self._windows[fit].history))
+
+    def steps_taken(self, counted: int) -> int:
+        return max(counted, self._steps.steps_done())
+
+    def state(self) -> dict[str, Any]:
+        return {"start": self._start, "cells": self._steps.state(), "windows": self._windows[0].state(self._steps)}
+
+    def restore(self, state: dict[str, Any]) -> None:
+        self._start = state["start"]
+        self._steps.restore(state["cells"])
+        self._windows[0].restore(state["windows"], self._steps)
+        self.history = self._windows[0].history
+
+
+def descend(
+    steps: Steps,
+    schedule: DescentSchedule,
+    scores: Sequence[Score | None],
+    callbacks: Sequence[Callback],
+    checkpoint: Checkpoint,
+) -> list[Descended]:
+    """Move the cells of all fits until they have settled or the schedule, the clock, a callback or Ctrl-C says stop."""
+    with closing(steps):
+        process = _Descent(steps, schedule, scores)
+        plan = Schedule(schedule.n_steps, schedule.window, deadline=schedule.deadline, edge=schedule.tail_start)
+        outcome = train(process, plan, callbacks, checkpoint)
+        return [process.settled.get(fit) or process.end(fit, outcome) for fit in range(steps.n_fits)]
 
 
 def _diverged(step: int) -> DivergedError:

@@ -19,12 +19,11 @@ import numpy as np
 
 from ..estimator import BaseImputer
 from ..fitting import Callback
-from ._checkpoint import Checkpoint
-from ._descent import Outcome, Schedule, Score, descend
+from ..fitting.checkpoint import NO_CHECKPOINT, Checkpoint
+from ._descent import Descended, DescentSchedule, Score, descend
 from ._gpu_steps import Fit, GpuSteps
 
 _MOST_WAITING = 32  # each takes some ten frames of Python's stack, which ends at 1000
-_NO_CHECKPOINT = Checkpoint(None, {}, seed=0)
 _here = threading.local()  # a party is of one call stack, and a stack is of one thread
 
 Result = TypeVar("Result")
@@ -90,13 +89,13 @@ class Descent:
     """What a fit wants done on the GPU, and what came of it."""
 
     fit: Fit
-    schedule: Schedule
+    schedule: DescentSchedule
     batch_size: int
     n_pairs: int
     score: Score | None
-    result: Outcome | Exception | None = field(default=None, init=False)
+    result: Descended | Exception | None = field(default=None, init=False)
 
-    def run(self, callbacks: Sequence[Callback], checkpoint: Checkpoint) -> Outcome:
+    def run(self, callbacks: Sequence[Callback], checkpoint: Checkpoint) -> Descended:
         """Descend: alone if somebody watches, or else with the other fits of a party."""
         party: _Party[Any] | None = getattr(_here, "party", None)
         if party is None or callbacks or checkpoint.path is not None or self.schedule.deadline < np.inf:
@@ -129,7 +128,7 @@ class _Party(Generic[Result]):
             except Exception as error:
                 self.results[k] = error
 
-    def descend(self, descent: Descent) -> Outcome:
+    def descend(self, descent: Descent) -> Descended:
         """Wait for the others, or be the one who descends for all."""
         self._waiting.append(descent)
         if len(self._waiting) < _MOST_WAITING:
@@ -150,7 +149,7 @@ class _Party(Generic[Result]):
 def _descend_for(group: Sequence[Descent]) -> None:
     """Give each its result. A group that fails is tried again in halves: fewer need less memory, and an error is of one."""
     try:
-        outcomes = _descend(group, [], _NO_CHECKPOINT)
+        outcomes = _descend(group, [], NO_CHECKPOINT)
     except Exception as error:
         _let_go_of_memory(error)
         if len(group) == 1:
@@ -171,7 +170,7 @@ def _let_go_of_memory(error: BaseException) -> None:
         _let_go_of_memory(error.__cause__)
 
 
-def _descend(group: Sequence[Descent], callbacks: Sequence[Callback], checkpoint: Checkpoint) -> list[Outcome]:
+def _descend(group: Sequence[Descent], callbacks: Sequence[Callback], checkpoint: Checkpoint) -> list[Descended]:
     first = group[0]
     steps = GpuSteps([each.fit for each in group], first.schedule.n_steps, first.batch_size, first.n_pairs)
     return descend(steps, first.schedule, [each.score for each in group], callbacks, checkpoint)

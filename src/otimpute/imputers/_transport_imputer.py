@@ -21,11 +21,11 @@ from .._warn import warn_user
 from ..estimator import BaseImputer, hide_cells
 from ..exceptions import GpuError, OtimputeWarning, StoredFileError
 from ..fitting import STOPPED_EARLY, CellFit, Cells, ColumnLayout, FitSummary, check_callbacks
+from ..fitting.checkpoint import Checkpoint, checkpoint_path, identity_of
 from ..gaussian import GaussianModel
 from ..table import Encoding, as_frame
 from ..transport import EPSILON_RULES, epsilon_from_rule
 from ._batches import Plan, make_geometry
-from ._checkpoint import Checkpoint, checkpoint_path, identity_of
 from ._cpu_steps import make_cells
 from ._gpu_batches import GpuBatches
 from ._initial_fill import add_noise, fill_from_model

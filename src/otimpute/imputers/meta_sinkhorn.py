@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import cache
 from typing import Any, ClassVar, Unpack
@@ -12,20 +11,20 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .._checks import check_choice, check_count, check_flag, check_real
-from .._stored import Kind, NamedArrays, Place, Record, stored
+from .._stored import NamedArrays, Place, stored
 from .._threads import n_threads
 from .._torch import take_weights, torch_for, torch_session, weights_of
 from .._warn import warn_user
 from ..estimator import TableParameters, score_cells
 from ..exceptions import OtimputeWarning
 from ..fitting import ColumnLayout, FitSummary, check_callbacks, progress_bar
+from ..fitting.checkpoint import Checkpoint
 from ..gaussian import GaussianModel
 from ..table import Table
 from ._batches import Plan
-from ._checkpoint import Checkpoint
 from ._completer import Completer
 from ._initial_fill import fill_from_model
-from ._meta_steps import MetaOutcome, MetaSchedule, run_meta_steps
+from ._meta_steps import MetaSchedule, run_meta_steps
 from ._pair_threads import PairThreads
 from ._transport_imputer import Prepared, TransportImputer, TransportModel
 from ._working_copy import WorkingColumns
@@ -202,7 +201,7 @@ class MetaSinkhornImputer(TransportImputer):
     True
     """
 
-    _stored: ClassVar[Mapping[str, Kind]] = {"_model": Record((MetaSinkhornModel,))}
+    model_class: ClassVar[type] = MetaSinkhornModel
     _model: MetaSinkhornModel
     _given_at_load = "completer"
     _validates_by_default = True
@@ -295,14 +294,10 @@ class MetaSinkhornImputer(TransportImputer):
                 # A copy, for a fit that fails must not spoil what the last one learned.
                 completer, guess = copy.deepcopy(before.completer), before.guess
                 _first_guess(prepared.work, prepared.free, guess)
-            outcome, device = self._descend(prepared, completer, guess, plan, batch_size, schedule, checkpoint)
+            summary, device = self._descend(prepared, completer, guess, plan, batch_size, schedule, checkpoint)
         learned = np.asarray(prepared.free.any(axis=0))
         model = MetaSinkhornModel(prepared.columns, prepared.chosen(batch_size, device), completer, guess, learned)
-        return (
-            prepared.work,
-            model,
-            FitSummary("step", outcome.n_steps, outcome.converged, outcome.stop_reason, outcome.history, outcome.best_step),
-        )
+        return prepared.work, model, summary
 
     def _make_completer(self, columns: WorkingColumns, layout: ColumnLayout) -> Completer:
         torch = torch_for("MetaSinkhornImputer")
@@ -332,7 +327,7 @@ class MetaSinkhornImputer(TransportImputer):
         batch_size: int,
         schedule: MetaSchedule,
         checkpoint: Checkpoint,
-    ) -> tuple[MetaOutcome, str]:
+    ) -> tuple[FitSummary, str]:
         """Algorithm 2 on the prepared working copy, in place; and the device it ran on."""
         work, hidden, free = prepared.work, prepared.hidden, prepared.free
         d = len(prepared.columns)
@@ -348,7 +343,6 @@ class MetaSinkhornImputer(TransportImputer):
                     plan,
                     schedule,
                     batch_size,
-                    lambda: batches.evaluate([(plan, batch_size)]),
                     (lambda: score_cells(prepared.truth, batches.cells.values[:, :d][hidden])) if hidden.any() else None,
                     [*bar, *check_callbacks(self.callbacks)],
                     checkpoint,
@@ -361,7 +355,7 @@ class MetaSinkhornImputer(TransportImputer):
             work[:, :d][hidden] = prepared.truth
             _first_guess(work, prepared.holes, guess)
         completer.fill(work, prepared.holes)
-        return outcome, batches.device
+        return outcome.summary(), batches.device
 
     def _schedule(self, n_rows: int, batch_size: int, deadline: float) -> MetaSchedule:
         n_steps = self._n_steps(n_rows, batch_size, _FEWEST_STEPS, _VISITS)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Mapping
 from contextlib import closing
 from functools import cache
 from typing import Any, ClassVar, Self, Unpack
@@ -13,26 +12,26 @@ from numpy.typing import NDArray
 
 from .._checks import check_choice, check_count, check_flag, check_real
 from .._random import generator
-from .._stored import Kind, Record
 from .._threads import n_threads
 from .._torch import torch_session
 from .._warn import warn_user
 from ..estimator import TableParameters
 from ..exceptions import OtimputeWarning
 from ..fitting import ColumnLayout, FitSummary, check_callbacks, progress_bar
+from ..fitting.checkpoint import Checkpoint
+from ..fitting.training import TrainingOutcome
 from ..table import Table
-from ._checkpoint import Checkpoint
 from ._column_models import RoundRobinModel, load_modules, make_models
 from ._cycles import (
     ColumnModels,
     ColumnOrder,
-    CycleOutcome,
     CycleSchedule,
     run_cycles,
     settle_rows,
     warn_of_held_predictions,
 )
-from ._modules import ModuleModels, check_model
+from ._modules import check_model
+from ._net_models import NetModels
 from ._pair_threads import PairThreads
 from ._trainees import Trainee, choose_trainees
 from ._transport_imputer import Prepared, TransportImputer
@@ -189,7 +188,7 @@ class RoundRobinImputer(TransportImputer):
         "learning_rate": 1e-2, "max_cycles": 10, "metric": "euclidean", "n_pairs": 10, "n_updates": 15, "noise": 0.1,
         "order": "random", "scale": False, "skip_complete": True, "step_decay": 1.0, "tol": 1e-3,
     }  # fmt: skip
-    _stored: ClassVar[Mapping[str, Kind]] = {"_model": Record((RoundRobinModel,))}
+    model_class: ClassVar[type] = RoundRobinModel
     _model: RoundRobinModel
     _given_at_load = "model"
 
@@ -317,13 +316,12 @@ class RoundRobinImputer(TransportImputer):
                 settle_rows(work, prepared.free, [t.target for t in trainees], models)
             outcome, order, device = self._run(prepared, trainees, models, schedule, batch_size, start_counts, checkpoint)
         targets = [trainees[place].target._replace(free=np.empty(0, dtype=bool)) for place in order]
-        nets, modules = (None, models) if isinstance(models, ModuleModels) else (models, None)
-        model = RoundRobinModel(columns, prepared.chosen(batch_size, device), targets, nets, modules)
-        return (
-            work,
-            model,
-            FitSummary("cycle", outcome.n_cycles, outcome.converged, outcome.stop_reason, outcome.history, outcome.best_cycle),
-        )
+        chosen = prepared.chosen(batch_size, device)
+        if isinstance(models, NetModels):
+            model = RoundRobinModel(columns, chosen, targets, models, None)
+        else:
+            model = RoundRobinModel(columns, chosen, targets, None, models)
+        return work, model, outcome.summary("cycle")
 
     def _spared_from_hiding(self, holes: NDArray[np.bool_]) -> NDArray[np.bool_]:
         # No batch here needs complete rows; but a column hidden from would no longer be complete.
@@ -352,7 +350,7 @@ class RoundRobinImputer(TransportImputer):
         batch_size: int,
         start_counts: bool,
         checkpoint: Checkpoint,
-    ) -> tuple[CycleOutcome, NDArray[np.int64], str]:
+    ) -> tuple[TrainingOutcome, NDArray[np.int64], str]:
         """Algorithm 3 on the prepared working copy, in place; also the last order of the trainees, and the device."""
         work, d, seed = prepared.work, len(prepared.columns), checkpoint.seed
         order = ColumnOrder(self.order, [len(trainee.rows) for trainee in trainees], generator(seed, "order"))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
 from typing import Any, ClassVar, Self, Unpack
@@ -12,14 +11,14 @@ from numpy.typing import NDArray
 
 from .._checks import check_count, check_flag, check_real
 from .._random import generator
-from .._stored import Kind, Maybe, Record, Whole, stored
+from .._stored import Maybe, Whole, stored
 from .._threads import n_threads
 from ..estimator import TableParameters, score_cells
 from ..fitting import ColumnLayout, FitSummary, check_callbacks, progress_bar
+from ..fitting.checkpoint import Checkpoint
 from ._batches import Plan, make_geometry
-from ._checkpoint import Checkpoint
 from ._cpu_steps import CpuSteps, make_cells
-from ._descent import Outcome, Schedule, descend, empty_history
+from ._descent import Descended, DescentSchedule, descend, empty_history
 from ._gpu_steps import Fit
 from ._new_rows import Reference
 from ._side_by_side import Descent
@@ -187,7 +186,7 @@ class SinkhornImputer(TransportImputer):
         "scale": False,
         "tol": 0.0,
     }
-    _stored: ClassVar[Mapping[str, Kind]] = {"_model": Record((SinkhornModel,))}
+    model_class: ClassVar[type] = SinkhornModel
     _model: SinkhornModel
 
     def __init__(
@@ -281,20 +280,19 @@ class SinkhornImputer(TransportImputer):
     ) -> tuple[NDArray[np.float32], SinkhornModel, FitSummary]:
         prepared = self._prepare(values, missing, layout, checkpoint.seed, deadline)
         plan, batch_size = self._choose_plan(prepared.free, checkpoint.seed)
-        outcome, device = self._descend(prepared, plan, batch_size, deadline, checkpoint)
+        summary, device = self._descend(prepared, plan, batch_size, deadline, checkpoint)
         reference = self._build_reference(prepared, checkpoint.seed)
         model = SinkhornModel(prepared.columns, prepared.chosen(batch_size, device), reference, self.n_jobs)
-        summary = FitSummary("step", outcome.n_steps, outcome.converged, outcome.stop_reason, outcome.history)
         return prepared.work, model, summary
 
     def _descend(
         self, prepared: Prepared, plan: Plan, batch_size: int, deadline: float, checkpoint: Checkpoint
-    ) -> tuple[Outcome, str]:
+    ) -> tuple[FitSummary, str]:
         """Algorithm 1 on the prepared working copy, in place; and the device it ran on."""
         work, hidden, free, truth = prepared.work, prepared.hidden, prepared.free, prepared.truth
         d = len(prepared.columns)
         if not free.any():
-            return Outcome(np.empty(0), 0, "nothing missing", True, empty_history(bool(hidden.any()))), "cpu"
+            return FitSummary("step", 0, True, "nothing missing", empty_history(validates=False)), "cpu"
         is_hidden = hidden[free]
         schedule = self._schedule(len(work), batch_size, deadline)
         geometry = make_geometry(prepared.metric, prepared.epsilon, float(self.imputed_weight), d, work.shape[1])
@@ -302,20 +300,20 @@ class SinkhornImputer(TransportImputer):
         with progress_bar("Sinkhorn imputation", self.verbose) as bar:
             callbacks = [*bar, *check_callbacks(self.callbacks)]
 
-            def on_cpu() -> Outcome:
+            def on_cpu() -> Descended:
                 steps = CpuSteps(make_cells(work, free), geometry, plan, batch_size, self.n_pairs, n_threads(self.n_jobs))
                 return descend(steps, schedule, [score], callbacks, checkpoint)[0]
 
-            def on_gpu() -> Outcome:
+            def on_gpu() -> Descended:
                 descent = Descent(Fit(work, free, geometry, plan), schedule, batch_size, self.n_pairs, score)
                 return descent.run(callbacks, checkpoint)
 
             n_compared = schedule.n_steps * self.n_pairs * batch_size**2 if self.imputed_weight == 1 else 0
-            outcome, device = self._on_device(on_cpu, on_gpu, n_compared, checkpoint)
-            bar.ended(outcome.stop_reason)
-        work[:, :d][free] = outcome.cells
+            descended, device = self._on_device(on_cpu, on_gpu, n_compared, checkpoint)
+            bar.ended(descended.outcome.stop_reason)
+        work[:, :d][free] = descended.cells
         work[:, :d][hidden] = truth
-        return outcome, device
+        return descended.outcome.summary(), device
 
     def _publish(self) -> None:
         super()._publish()
@@ -324,9 +322,9 @@ class SinkhornImputer(TransportImputer):
     def _automatic_metric(self, n_columns: int) -> str:
         return super()._automatic_metric(n_columns) if self.imputed_weight == 1 else "euclidean"
 
-    def _schedule(self, n_rows: int, batch_size: int, deadline: float = np.inf) -> Schedule:
+    def _schedule(self, n_rows: int, batch_size: int, deadline: float = np.inf) -> DescentSchedule:
         n_steps = self._n_steps(n_rows, batch_size, _FEWEST_STEPS, _VISITS)
-        return Schedule(n_steps, self.learning_rate, self.step_decay, self.tail_average, self.tol, deadline)
+        return DescentSchedule(n_steps, self.learning_rate, self.step_decay, self.tail_average, self.tol, deadline)
 
     def _build_reference(self, prepared: Prepared, seed: int) -> Reference | None:
         """Completed rows and their potentials, for rows to come; None when no column varies."""

@@ -20,14 +20,14 @@ class StateTree(Plain):
     {'step': 3, 0: [nan, array([0, 1])]}
     """
 
-    def pack(self, value: Any, place: Place) -> Any:
+    def pack(self, value: Any, place: Place) -> Any:  # noqa: D102
         torch = sys.modules.get("torch")  # where it was never imported there are no tensors
         if torch is not None and isinstance(value, torch.Tensor):  # as bytes: torch has types that NumPy lacks
             content = value.detach().cpu().contiguous().reshape(-1).view(torch.uint8).numpy()
             return {"tensor": [place.keep(content), str(value.dtype).removeprefix("torch."), list(value.shape)]}
         return super().pack(dict(value) if isinstance(value, Mapping) else value, place)
 
-    def unpack(self, tree: Any, place: Place) -> Any:
+    def unpack(self, tree: Any, place: Place) -> Any:  # noqa: D102
         match tree:
             case {"tensor": [str(name), str(kind), list(shape)]}:
                 torch = require("torch", "reading torch modules", "torch")

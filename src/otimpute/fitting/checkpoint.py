@@ -22,7 +22,7 @@ from .._files import remove_parts
 from .._stored import Place
 from .._warn import warn_user
 from ..exceptions import OtimputeWarning, StoredFileError
-from ._state_tree import StateTree
+from .state_tree import StateTree
 
 SECONDS_BETWEEN = 30.0
 COSTS_BETWEEN = 50  # a save is followed by so many times its duration without one: at most 2 % of a fit go into saving
@@ -96,6 +96,9 @@ class Checkpoint:
             return identity, seed, dict(_STATE.unpack(document["state"], Place.root("state", arrays)))
         except (StoredFileError, KeyError, TypeError, ValueError, RuntimeError) as error:
             raise StoredFileError(f"checkpoint {path} holds no state of a fit ({error}); {advice}") from error
+
+
+NO_CHECKPOINT = Checkpoint(None, {}, seed=0)
 
 
 def _is_checkpoint(path: Path) -> bool:
