@@ -18,12 +18,14 @@ from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
+import otimpute.imputers._checkpoint as checkpoints
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from otimpute.imputers._checkpoint import Checkpoint
+from otimpute.imputers._state_tree import StateTree
 
 import otimpute._interrupt as interrupt
-import otimpute.imputers._checkpoint as checkpoints
 import otimpute.imputers._cpu_steps as cpu_steps
 import otimpute.imputers._cycles as cycles
 import otimpute.imputers._descent as descent
@@ -32,8 +34,6 @@ from otimpute._archive import read_archive, write_archive
 from otimpute._stored import Place
 from otimpute.estimator import FitProgress
 from otimpute.exceptions import FitStoppedWarning, OtimputeWarning, StoredFileError
-from otimpute.imputers._checkpoint import Checkpoint
-from otimpute.imputers._state_tree import StateTree
 
 try:
     import torch

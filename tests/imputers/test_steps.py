@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from otimpute.imputers._checkpoint import Checkpoint
 
 from otimpute.imputers._batches import Geometry, Plan
-from otimpute.imputers._checkpoint import Checkpoint
 from otimpute.imputers._cpu_steps import CpuSteps, make_cells
 from otimpute.imputers._descent import Schedule, descend
 from otimpute.imputers._pairs import draw_rows
