@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from .._words import count, duration
+from .._text import count, duration
 from ..catalogue import COSTS, METRICS
 
 if TYPE_CHECKING:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from .._words import count, listed, number, share
+from .._text import count, listed, number, share
 from ..catalogue import MECHANISMS, make_mechanism
 from .method import ColumnChoice
 from .options import InputFile, OutputFile, Reading, Showing, Writing, about, command

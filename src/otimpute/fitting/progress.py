@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
-from .._words import count, duration
+from .._text import count, duration
 from .notebook_bar import NotebookBar, in_notebook
 
 _STOPPED = {"interrupted": "stopped by hand", "max_seconds": "stopped by max_seconds", "callback": "stopped by a callback"}

@@ -6,8 +6,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from .._stored import Maybe, Whole, stored
+from .._text import count
 from .._warn import warn_user
-from .._words import count
 from ..exceptions import FitStoppedWarning
 
 CURVES = {  # entries of a history
