@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from .._words import count, listed, number, share
+from .._text import count, listed, number, share
 from ..estimator import HiddenValues, mean_over_missing
 from ..table import ColumnCode, NumberCode, category_of, observed_category_of, seconds_of
 from ._experts import MEAN

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from .._words import count, duration
+from .._text import count, duration
 
 if TYPE_CHECKING:
     from ..benchmark import Outcome, Record, RunProgress, RunReport

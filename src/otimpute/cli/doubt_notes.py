@@ -6,7 +6,7 @@ import shlex
 from collections.abc import Collection, Iterable, Mapping
 from typing import TYPE_CHECKING
 
-from .._words import listed, number
+from .._text import listed, number
 
 if TYPE_CHECKING:
     from ..files import Doubt, DoubtfulSpelling, Misfits, TableFile

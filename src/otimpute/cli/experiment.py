@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from .._words import count, listed, number, share
+from .._text import count, listed, number, share
 from .method import ColumnChoice
 from .options import InputFile, OutputFile, Reading, Showing, Writing, about, command
 from .parse import parse_settings

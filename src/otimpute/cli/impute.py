@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from .._words import count, duration, listed, number, share
+from .._text import count, duration, listed, number, share
 from .beside import Beside
 from .doubt_notes import doubt_notes, missing_as
 from .method import ColumnChoice, Constraints, MethodChoice

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from .._words import count, duration, listed, share
+from .._text import count, duration, listed, share
 from .apply import load_model
 from .doubt_notes import doubt_notes, missing_as
 from .impute import n_missing, tell_verdict, trial_of

@@ -9,7 +9,7 @@ from datetime import date, datetime
 from difflib import get_close_matches
 from typing import Any
 
-from .._words import listed
+from .._text import listed
 
 _WORDS = {"true": True, "false": False, "null": None, "none": None}
 

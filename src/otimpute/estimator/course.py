@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from .._words import count
+from .._text import count
 
 CURVES = {  # entries of `history_`
     "loss": "divergence between batches",

@@ -8,8 +8,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
+from .._text import count, duration
 from .._warn import warn_user
-from .._words import count, duration
 from ..exceptions import FitStoppedWarning
 from .notebook_bar import NotebookBar, in_notebook
 

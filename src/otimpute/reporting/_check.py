@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .._random import generator
-from .._words import count, share
+from .._text import count, share
 from ..estimator import BaseImputer, HiddenValues, mean_over_missing
 from ..table import MomentCode, Table
 from ._seen import Cells, labels_of, names_of, rows_of, spread_of, unit_of

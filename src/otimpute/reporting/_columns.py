@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from .._words import count, number, number_beside, share
+from .._text import count, number, number_beside, share
 from ..estimator import BaseImputer
 from ..table import CategoryCode, ColumnCode, MomentCode, NumberCode
 from ._check import MOST_FREQUENT

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from .._words import number, number_beside, share
+from .._text import number, number_beside, share
 from ..estimator import BaseImputer, bars_of, has_error_bars
 from ..table import CategoryCode, ColumnCode, MomentCode, NumberCode, Table
 from ._seen import Cells, completed_like, labels_of, names_of, read_table, rows_of, see, spread_of, unit_of

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from sklearn.base import clone
 
 from .._random import generator
-from .._words import count
+from .._text import count
 from ..estimator import BaseImputer, HiddenValues, Missingness, column_means, hide_like_missing
 from ..exceptions import DivergedError
 from ..registry import make_imputer

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from .._words import count, listed, share
+from .._text import count, listed, share
 from ._check import MOST_FREQUENT
 from ._missingness import speaks_against_chance
 from ._trial import MEAN

@@ -8,7 +8,7 @@ from xml.etree.ElementTree import Element
 
 from .._markup import legible, to_html
 from .._optional import require
-from .._words import count, number, share, signed
+from .._text import count, number, share, signed
 from . import plots
 from .data import ReportData
 
