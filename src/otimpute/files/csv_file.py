@@ -10,10 +10,10 @@ from typing import Any, BinaryIO
 
 from .arrow import ArrowSchema, ArrowTable, arrow, compute
 from .chunk import Chunk
+from .column_detector import ColumnDetector, decide_columns
 from .columns import Cells, Column, kind_of, read_column
 from .csv_text import RawRows, read_rows
 from .dialect import Dialect, detect_dialect
-from .evidence import Evidence, decide_columns
 from .tokens import unquoted
 
 
@@ -35,16 +35,16 @@ class CsvSource:
             raise ValueError("the file is empty")
         self.header = first if dialect.header else None
         names = self._names(first, dialect)
-        dialect.told.check(names)
-        evidence = [Evidence(name, dialect) for name in names]
+        dialect.declared.check(names)
+        detectors = [ColumnDetector(name, dialect) for name in names]
         self.n_rows = 0
         for chunk in chunks if dialect.header else chain([first], chunks):
             self.n_rows += len(chunk)
-            for k, seen in enumerate(evidence):
-                seen.observe(Cells(chunk.column(k), dialect))
+            for k, detector in enumerate(detectors):
+                detector.observe(Cells(chunk.column(k), dialect))
         if not self.n_rows:
             raise ValueError("the file has column names but no rows; pass header=False if its only line is a row")
-        self.dialect, self.columns, self.doubts = decide_columns(evidence, dialect, schema)
+        self.dialect, self.columns, self.hints = decide_columns(detectors, dialect, schema)
 
     @property
     def schema(self) -> ArrowSchema:

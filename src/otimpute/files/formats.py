@@ -31,14 +31,14 @@ FORMATS = {
 TEXT = ("csv", "tsv")
 
 
-def format_of(path: str, told: str | None = None) -> str:
-    """The format of a file: ``told``, or by the end of its name.
+def format_of(path: str, declared: str | None = None) -> str:
+    """The format of a file: ``declared``, or by the end of its name.
 
     >>> format_of("table.csv.gz"), format_of("-"), format_of("table.dat", "csv")
     ('csv', 'csv', 'csv')
     """
-    if told is not None:
-        return check_choice("format", told, set(FORMATS.values()))
+    if declared is not None:
+        return check_choice("format", declared, set(FORMATS.values()))
     if path == STANDARD:
         return "csv"
     name = Path(path)

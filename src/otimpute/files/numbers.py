@@ -111,8 +111,8 @@ class IntegerFormat:
         return _grouped(f"{value:+d}" if self.plus and value else f"{value:d}", self.group)
 
 
-class NumberClues:
-    """What a column of text shows about its numbers, part by part, if ``mark`` is the decimal mark."""
+class NumberDetector:
+    """Detects how a text column writes its numbers, chunk by chunk, if ``mark`` is the decimal mark."""
 
     def __init__(self, mark: str) -> None:
         self.mark = mark

@@ -105,7 +105,7 @@ class NumberCode:
 
     def obey(self, values: Values) -> Values:
         """Values that keep to the bounds, and whole ones where asked for."""
-        return keep_to(values, self.low, self.high, self.whole)
+        return clip_and_round(values, self.low, self.high, self.whole)
 
 
 @stored()
@@ -245,7 +245,7 @@ def equal_to(values: NDArray[Any], marker: Any) -> NDArray[np.bool_]:
     return np.asarray(values == int(marker)) if whole else np.zeros(values.shape, dtype=bool)
 
 
-def keep_to(values: Values, low: Any, high: Any, whole: Any) -> Values:
+def clip_and_round(values: Values, low: Any, high: Any, whole: Any) -> Values:
     """Values inside bounds, and whole ones where asked for; for all alike or value by value."""
     return np.clip(np.where(whole, np.rint(values), values) if np.any(whole) else values, low, high)
 

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .categories import CategoryCode
-from .codes import ColumnCode, NumberCode, fit_into, keep_to, observed_category_of, write_column
+from .codes import ColumnCode, NumberCode, clip_and_round, fit_into, observed_category_of, write_column
 from .native import as_sparse_as, columns_of, series_like
 
 _CHUNK = 8192  # rows of an array that are filled at a time
@@ -94,7 +94,7 @@ class Table:
             column = np.nonzero(holes)[1]
             cells, place = filled[place : place + len(column)], place + len(column)
             bounds = low[column], high[column]
-            fitting = fit_into(keep_to(cells, *bounds, whole[column]), completed.dtype, *bounds)
+            fitting = fit_into(clip_and_round(cells, *bounds, whole[column]), completed.dtype, *bounds)
             rows[holes & is_filled] = fitting[is_filled[column]]
 
     def _complete_frame(
