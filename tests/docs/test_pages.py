@@ -53,14 +53,14 @@ def test_readme(run_page: RunPage) -> None:
 
 
 def test_front_page(run_page: RunPage) -> None:
-    assert "](images/report.png)](report.md)" in (ROOT / "docs/index.md").read_text(encoding="utf-8")
+    assert "](images/report.png)](guide/report.md)" in (ROOT / "docs/index.md").read_text(encoding="utf-8")
     page = run_page("docs/index.md", filled="X_new.shape", bars="std.shape")
     assert page.printed[0].startswith("On ")
     assert page.values == {"filled": [1, 13], "bars": [1, 13]}
 
 
 def test_automatic_imputer(run_page: RunPage) -> None:
-    verdict, _, covered, spreads, experts, same = run_page("docs/auto.md").printed
+    verdict, _, covered, spreads, experts, same = run_page("docs/guide/choosing-a-method.md").printed
     assert verdict.startswith("On ")
     assert 80 <= int(covered.partition("%")[0]) <= 97
     true_spread, of_values, of_draws = map(float, spreads.split())
@@ -70,39 +70,39 @@ def test_automatic_imputer(run_page: RunPage) -> None:
 
 
 def test_comparing_methods(run_page: RunPage) -> None:
-    (printed,) = run_page("docs/benchmark.md").printed
+    (printed,) = run_page("docs/guide/benchmark.md").printed
     scores = dict(line.split() for line in printed.splitlines())
     assert len(scores) == 2 and all(0 < float(score) < 1 for score in scores.values())
 
 
 def test_checkpoints(run_page: RunPage) -> None:
-    assert run_page("docs/checkpoints.md").printed == ["as if never stopped: True\n"]
+    assert run_page("docs/guide/checkpoints.md").printed == ["as if never stopped: True\n"]
     assert not Path("fit.ckpt").exists()
 
 
 def test_gpu(run_page: RunPage) -> None:
-    assert run_page("docs/gpu.md").printed == ["cpu\n"]
+    assert run_page("docs/guide/gpu.md").printed == ["cpu\n"]
 
 
 def test_mixed_tables(run_page: RunPage) -> None:
-    printed, *_ = run_page("docs/mixed-tables.md").printed
+    printed, *_ = run_page("docs/guide/mixed-tables.md").printed
     assert "null" not in printed
     assert "'heating': 'category', 'built': 'date/time', 'balcony': 'boolean'" in printed
 
 
 def test_model_files(run_page: RunPage) -> None:
-    assert run_page("docs/model-files.md").printed == ["True\n", "True\n"]
+    assert run_page("docs/guide/model-files.md").printed == ["True\n", "True\n"]
 
 
 def test_models(run_page: RunPage) -> None:
-    (cycles, *lines), completer = (printed.splitlines() for printed in run_page("docs/models.md").printed)
+    (cycles, *lines), completer = (printed.splitlines() for printed in run_page("docs/guide/models.md").printed)
     assert cycles.startswith("cycles ")
     assert [line.rsplit(maxsplit=1)[0] for line in lines + completer] == ["new rows", "completer"]
     assert all(float(line.rsplit(maxsplit=1)[1]) < 0.3 for line in lines + completer)
 
 
 def test_report(run_page: RunPage) -> None:
-    verdict, for_machines = run_page("docs/report.md").printed
+    verdict, for_machines = run_page("docs/guide/report.md").printed
     assert len(verdict.splitlines()) == 5
     assert verdict.startswith("[good] Is everything filled in, and nothing else changed? All ")
     assert for_machines.startswith("Little's test ")
