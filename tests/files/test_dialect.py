@@ -105,7 +105,7 @@ def test_an_encoding_that_loses_bytes_is_refused() -> None:
     [
         (b"PAR1\x15\x04", "Parquet file, not text"),
         (b"PK\x03\x04abc", "Excel or zip file"),
-        (b"\x7fELF\x02\x01\x01\x00\x00", "zero bytes"),
+        (b"\x7fELF\x02\x01\x01\x00\x00", "NUL bytes"),
     ],
 )
 def test_files_that_are_no_text_are_refused(data: bytes, said: str) -> None:

@@ -39,7 +39,7 @@ def test_a_spelling_as_frequent_as_a_category_is_one_while_another_marks_the_gap
     seen = source({"c": ANSWERS, "x": ["1"] * len(ANSWERS)})
     assert gaps(seen) == {"NA": 45}
     assert next(seen.chunks()).frame.column("c").to_pylist().count("None") == 66
-    because = "NA marks the gaps in this column, and it is as frequent as other values"
+    because = "NA marks the missing values of this column, and it is as frequent as other values"
     assert seen.hints == [AmbiguousSpelling("c", "None", 66, False, because, ("NA",))]
 
 
@@ -61,16 +61,16 @@ def test_among_numbers_dates_and_truth_values_every_spelling_is_a_gap(spelling: 
         ([*["None"] * 2, *["a"] * 30, *["b"] * 40, *[""] * 9], ["1"], {"": 9}),
         ([*["NA"] * 30, *["a"] * 30, *["b"] * 40, *[""] * 9], ["1"], {"": 9}),
         ([*["NA"] * 30, *["a"] * 30, *["b"] * 40, ""], ["1"], {"NA": 30, "": 1}),
-        # Nothing else marks gaps.
+        # Nothing else marks missing values.
         ([*["None"] * 30, *["a"] * 30, *["b"] * 40], ["1"], {}),
         ([*["None"] * 2, *["a"] * 30, *["b"] * 40], ["1"], {"None": 2}),
         ([*["NA"] * 30, *["a"] * 30, *["b"] * 40], ["1"], {"NA": 30}),
-        # The same word marks gaps among numbers; or another one does.
+        # The same word marks missing numbers; or another one does.
         ([*["NA"] * 30, *["a"] * 30, *["b"] * 40, *[""] * 9], ["1", "NA"], {"NA": 30, "": 9}),
         ([*["None"] * 30, *["a"] * 30, *["b"] * 40], ["1", "None"], {"None": 30}),
         ([*["NA"] * 30, *["a"] * 30, *["b"] * 40], ["1", ""], {}),
         ([*["None"] * 30, *["a"] * 30, *["b"] * 40], ["1", "NA"], {}),
-        # Namibia; the blood group; a sign that marks gaps among numbers.
+        # Namibia; the blood group; a sign that marks missing numbers.
         ([*["NA"] * 3, *["DE"] * 4, *["FR"] * 2, *["US"] * 4], ["1"], {}),
         ([*["-"] * 15, *["+"] * 85], ["1", "-"], {}),
         ([*["?"] * 30, *["a"] * 30, *["b"] * 40], ["1", "?"], {"?": 30}),

@@ -1,4 +1,4 @@
-r"""Tables in files: read with nulls for holes, written with nothing changed but the holes.
+r"""Tables in files: read with nulls for missing values, written with only missing values changed.
 
 Text files (CSV in all its dialects), Parquet, Arrow (Feather) and Excel; needs pyarrow, and openpyxl for Excel.
 

@@ -1,4 +1,4 @@
-"""Text files with a table: read into typed tables, written with only the holes changed."""
+"""Text files with a table: read into typed tables, written with only missing values changed."""
 
 from __future__ import annotations
 
@@ -101,7 +101,7 @@ class CsvSource:
 
 
 class CsvWriter:
-    """Writes chunks: rows that were text as they were, with values for their holes; other rows in a plain style."""
+    """Writes chunks: rows that were text as they were, with missing values filled in; other rows in a plain style."""
 
     def __init__(
         self, sink: BinaryIO, dialect: Dialect, columns: Sequence[Column], header: RawRows | None, delimiter: str
@@ -123,7 +123,7 @@ class CsvWriter:
         return cls(sink, Dialect(delimiter=delimiter), columns, RawRows(names, ["\n"], len(names), 1), delimiter)
 
     def write(self, chunk: Chunk, completed: ArrowTable) -> None:
-        """Write ``completed`` where ``chunk`` has holes."""
+        """Write ``completed`` where values of ``chunk`` are missing."""
         pc = compute()
         completed = chunk.accept(completed)
         n_rows, n_columns = completed.num_rows, completed.num_columns

@@ -169,7 +169,9 @@ def _detect_encoding(stream: BinaryIO, declared: str | None) -> tuple[str, bytes
     if declared is not None:
         return _WITH_MARK.get(declared, declared), b""
     if b"\0" in beginning:
-        raise ValueError("the file is not text: it holds zero bytes; check its name, or pass format= or encoding='utf-16-le'")
+        raise ValueError(
+            "the file is not text, because it contains NUL bytes; check its name, or pass format= or encoding='utf-16-le'"
+        )
     for name in ("utf-8", "cp1252"):
         if _decodes(stream, name):
             return name, b""

@@ -1,4 +1,4 @@
-"""Excel workbooks: one sheet is a table, and only its holes change."""
+"""Excel workbooks: one sheet is a table, and only missing values change."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ class ExcelSource:
 
 
 class ExcelWriter:
-    """Writes chunks: into the holes of the workbook they came from, or into a new one."""
+    """Writes chunks: into the empty cells of the workbook they came from, or into a new one."""
 
     def __init__(self, sink: BinaryIO, source: ExcelSource | None) -> None:
         self._sink = sink

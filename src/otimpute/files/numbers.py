@@ -104,7 +104,7 @@ class IntegerFormat:
     def expected(self) -> str:
         """What a field must be, in words."""
         between = f" and with {self.group!r} between thousands" if self.group else ""
-        return f"a whole number (without zeros before it{between}, of at most 64 bits)"
+        return f"a whole number (without leading zeros{between}, of at most 64 bits)"
 
     def format(self, value: Any) -> str:
         """One number as text."""

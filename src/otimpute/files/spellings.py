@@ -2,7 +2,7 @@
 
 Among numbers and dates every usual spelling marks a gap. Among texts it may be an answer: "None" to the question how often,
 "NA" for Namibia, "-" for a blood group. What speaks for an answer: it is about as frequent as other values, it is written
-like them, and another spelling marks the gaps.
+like them, and another spelling marks the missing values.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ _ALWAYS = frozenset(["", "NaN", "nan", "NAN", "<NA>", "#N/A", "#NA"])
 _WORDS = {"null": 1, "Null": 1, "NULL": 1, "NA": 2, "na": 2, "N/A": 3, "n/a": 3, "None": 4, "none": 4, "NONE": 4}
 _OFTEN_ANSWERS = 4
 _CODES = frozenset(["NA", "na"])  # of countries, of people
-# Missing among numbers and dates; an answer among texts, unless the same file marks gaps among numbers with it.
+# Missing among numbers and dates; an answer among texts, unless the same file marks missing numbers with it.
 _SIGNS = frozenset(["-", "--", ".", "..", "?", "*", "#DIV/0!", "#NUM!", "#REF!", "#VALUE!"])
 # Missing among numbers and dates; among texts a category like others.
 _CATEGORIES = frozenset(
@@ -106,7 +106,7 @@ class AmbiguousSpelling:
     n_cells: int
     is_missing: bool
     because: str
-    others: tuple[str, ...]  # what else marks gaps in this column, besides nothing
+    others: tuple[str, ...]  # what else marks missing values in this column, besides an empty field
 
 
 @dataclass(frozen=True)
@@ -139,7 +139,7 @@ def find_answers(columns: Sequence[SpellingCounts]) -> tuple[list[frozenset[str]
     [frozenset({'None'})]
     """
     open_ = [column for column in columns if not column.is_declared]
-    # What marks gaps among numbers does so for certain.
+    # What marks missing numbers does so for certain.
     certain = {spelling for column in open_ if not column.is_text for spelling in column.candidates}
     in_texts = {spelling for column in open_ if column.is_text for spelling in column.candidates if spelling in NA_VALUES}
     answers, ambiguous = [], []
@@ -172,12 +172,12 @@ def _judge(spelling: str, column: SpellingCounts, certain: set[str], in_texts: s
         return True, ""
     among_numbers = spelling in certain
     if spelling in _CATEGORIES:
-        return False, "it is a category among texts, although it marks gaps among numbers" if among_numbers else ""
+        return False, "it is a category among texts, although it marks missing numbers" if among_numbers else ""
     frequent, alike = column.is_frequent(spelling), column.is_alike(spelling)
     if spelling in _SIGNS:
         if among_numbers:
-            return not alike, "it is written like other values, although it marks gaps among numbers" if alike else ""
-        return False, "it marks no gaps among numbers"
+            return not alike, "it is written like other values, although it marks missing numbers" if alike else ""
+        return False, "it does not mark missing numbers"
     often_an_answer = _WORDS[spelling] == _OFTEN_ANSWERS
     here = clearer(column.candidates)
     if not often_an_answer and 10 * sum(column.candidates[mark] for mark in here) < column.candidates[spelling]:
@@ -185,17 +185,17 @@ def _judge(spelling: str, column: SpellingCounts, certain: set[str], in_texts: s
     elsewhere = [] if among_numbers else sorted(certain) + (clearer(in_texts) if often_an_answer else [])
     if here or elsewhere:
         mark = (here or elsewhere)[0] or "an empty field"
-        witness = f"{mark} marks the gaps in {'this column' if here else 'other columns'}"
+        witness = f"{mark} marks the missing values of {'this column' if here else 'other columns'}"
         if here and often_an_answer and not frequent and column.candidates[spelling] > 1:
             return False, f"{witness}, although it is rare"  # an answer that is lost is worse than a gap that stays
         return not frequent, f"{witness}, and it is as frequent as other values" if frequent else f"it is rare, but {witness}"
     if among_numbers:
-        return True, "it marks gaps among numbers, but it is written like other values" if alike else ""
+        return True, "it marks missing numbers, but it is written like other values" if alike else ""
     if often_an_answer:
         return not frequent, "it is as frequent as other values" if frequent else "it is rare"
     if alike:
         return False, "it is written like other values"
-    return True, "" if _WORDS[spelling] <= _WORDS["NA"] else "nothing else marks gaps"
+    return True, "" if _WORDS[spelling] <= _WORDS["NA"] else "nothing else marks missing values"
 
 
 def _by_column(what: str, declared: Spellings | None) -> dict[str | None, frozenset[str]]:

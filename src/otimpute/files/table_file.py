@@ -25,7 +25,7 @@ class Writer(Protocol):
     """Takes completed chunks in the order in which they were read."""
 
     def write(self, chunk: Chunk, completed: ArrowTable) -> None:
-        """Write ``completed`` where ``chunk`` has holes."""
+        """Write ``completed`` where values of ``chunk`` are missing."""
 
     def close(self) -> None:
         """Write what is left."""
@@ -55,7 +55,7 @@ class TableSource:
         return self.reader.columns
 
     def chunks(self, rows: int | None = None) -> Iterator[Chunk]:
-        """Typed tables with nulls for holes, of ``rows`` rows (fewer at the end; by default about 50 000)."""
+        """Typed tables with nulls for missing values, of ``rows`` rows (fewer at the end; by default about 50 000)."""
         return self.reader.chunks(rows)
 
     def describe(self) -> dict[str, Any]:
@@ -66,7 +66,7 @@ class TableSource:
 
 @dataclass(frozen=True)
 class TableFile(TableSource):
-    """A file that was read: ``frame`` is its table, with nulls for holes."""
+    """A file that was read: ``frame`` is its table, with nulls for missing values."""
 
     frame: ArrowTable = field(repr=False)
 
@@ -82,9 +82,9 @@ class TableFile(TableSource):
         force: bool = False,
         format: str | None = None,  # noqa: A002 (the name that people expect)
     ) -> None:
-        """Write the table with ``completed`` in its holes.
+        """Write the table with ``completed`` in place of missing values.
 
-        A text file differs from the one that was read in its holes only, byte by byte.
+        A text file is byte for byte the one that was read, except for missing values.
 
         Parameters
         ----------
@@ -113,7 +113,7 @@ class TableFile(TableSource):
         force: bool = False,
         format: str | None = None,  # noqa: A002
     ) -> None:
-        """Write the table with more holes: without its ``missing [n, d]`` cells, all others as they were.
+        """Write the table with more missing values: without its ``missing [n, d]`` cells, all others as they were.
 
         Other parameters are those of `write`.
         """

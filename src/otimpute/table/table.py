@@ -1,4 +1,4 @@
-"""A table as received, as numbers with holes, and with the holes filled."""
+"""A table as received, as numbers with missing values, and completed."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ class Table:
     def complete(
         self, filled: NDArray[np.float64], keep: NDArray[np.bool_], integers: str, indicators: NDArray[np.int64]
     ) -> Any:
-        """The table with ``filled`` (the missing coordinates, row by row) in its holes.
+        """The table with ``filled`` (the missing coordinates, row by row) in place of missing values.
 
         Columns outside ``keep`` are dropped; for each column in ``indicators`` one that says where it was missing is added.
         """
@@ -84,7 +84,7 @@ class Table:
         return completed  # type: ignore[no-any-return]
 
     def _write_numbers(self, completed: NDArray[Any], filled: NDArray[np.float64]) -> None:
-        """Fill the holes of an array, all columns at once; those without a value in training keep them."""
+        """Fill in the missing values of an array, all columns at once; those without a value in training keep them."""
         is_filled = np.array([isinstance(code, NumberCode) for code in self.codes])
         codes = [code if isinstance(code, NumberCode) else NumberCode("number") for code in self.codes]
         low, high, whole = (np.array([getattr(code, name) for code in codes]) for name in ("low", "high", "whole"))
