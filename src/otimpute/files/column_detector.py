@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Protocol
 
 from .arrow import ArrowArray, ArrowSchema, ArrowType, arrow, compute
 from .booleans import BooleanDetector, BooleanFormat
@@ -17,13 +16,6 @@ from .spellings import NA_VALUES, AmbiguousSpelling, SpellingCounts, find_answer
 
 _FEW = 64  # most columns show by so many values what they are not
 _MOST_COUNTED = 1000  # different texts; more are no categories
-
-
-class Detector(Protocol):
-    """Narrows down what a column holds, chunk by chunk."""
-
-    def observe(self, values: ArrowArray) -> None:
-        """Look at more values (none missing)."""
 
 
 @dataclass(frozen=True)
