@@ -42,7 +42,7 @@ def analyse(seed: int) -> dict[str, Estimate]:
     return {
         "nothing missing": slope(X),
         "incomplete rows dropped": slope(X_incomplete[~missing[:, 1]]),
-        "one table of guesses": slope(guesses),
+        "one table of estimates": slope(guesses),
         "one table of draws": draws[0],
         "ten tables of draws, pooled": pool(draws),
     }

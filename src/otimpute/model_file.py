@@ -13,7 +13,7 @@ def load(path: str | Path, *, model: Any = None, completer: Any = None) -> Any:
     """The fitted imputer that ``imputer.save(path)`` wrote; it imputes as before, to the bit.
 
     Nothing in a file is run, and everything in it is checked: what is damaged, foreign, inconsistent or of a later version
-    raises `StoredFileError` (docs/model-files.md).
+    raises `StoredFileError` (docs/guide/model-files.md).
 
     Parameters
     ----------

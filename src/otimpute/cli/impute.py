@@ -12,10 +12,10 @@ import typer
 
 from .._text import count, duration, listed, number, share
 from .beside import Beside
-from .doubt_notes import doubt_notes, missing_as
 from .method import ColumnChoice, Constraints, MethodChoice
 from .options import InputFile, OutputFile, Reading, Replacing, Showing, Writing, about, check_apart, command, option
 from .page import check_report, make_report, tell_report
+from .reading_notes import missing_as, reading_notes
 from .show import (
     add_rows,
     bar,
@@ -225,7 +225,7 @@ def learn(
         seconds = time.perf_counter() - begun
     imputer.file_gaps_ = [sorted(table.gaps.get(name, ())) for name in used]
     notes += _never_filled(frame, wishes)
-    notes += doubt_notes(table, used)
+    notes += reading_notes(table, used)
     empty = [name for name in chosen if name not in used]
     if empty:
         notes.append(f"no value to learn from in {listed(empty)}: left empty")
