@@ -4,6 +4,7 @@
 other rows, and a `FitSummary`. Imputers that use others (`AutoImputer`, reports) know nothing else about them.
 """
 
+from .._deadline import OutOfTime
 from .cells import CellFit, CellModel, Cells
 from .layout import ColumnLayout
 from .notebook_bar import NotebookBar, in_notebook
@@ -21,6 +22,7 @@ __all__ = [
     "FitProgress",
     "FitSummary",
     "NotebookBar",
+    "OutOfTime",
     "check_callbacks",
     "in_notebook",
     "progress_bar",
