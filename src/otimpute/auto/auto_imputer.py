@@ -18,7 +18,7 @@ from .._threads import n_threads, single_blas_thread
 from .._warn import warn_user
 from ..baselines import GaussianMixtureImputer
 from ..estimator import BaseImputer, FitProgress, HiddenValues, progress_bar
-from ..exceptions import FitStoppedWarning, OtimputeWarning, StoredFileError
+from ..exceptions import FitStoppedWarning, Message, OtimputeWarning, StoredFileError, Term
 from ..table import Table, seconds_of
 from ._experts import MIXTURE, OUT_OF_TIME, Asked, add_shrunk, read_experts
 from ._learn import Learned, learn
@@ -321,10 +321,8 @@ class AutoImputer(BaseImputer):
     def _warn_of_left_out(self, left_out: Mapping[str, str]) -> None:
         late = [name for name, why in left_out.items() if why == OUT_OF_TIME]
         if late:
-            warn_user(
-                f"max_seconds={self.max_seconds} left no time for {', '.join(late)}; the imputer holds what was reached",
-                FitStoppedWarning,
-            )
+            then = f" left no time for {', '.join(late)}; the imputer holds what was reached"
+            warn_user(Message(Term("max_seconds", self.max_seconds), then), FitStoppedWarning)
         for name, why in left_out.items():
             if why != OUT_OF_TIME:
                 warn_user(f"the expert {name!r} is left out: {why}", OtimputeWarning)

@@ -16,6 +16,7 @@ from .doubt_notes import doubt_notes, missing_as
 from .method import ColumnChoice, Constraints, MethodChoice
 from .options import InputFile, OutputFile, Reading, Replacing, Showing, Writing, about, check_apart, command, option
 from .page import check_report, make_report, tell_report
+from .parse import named_as_set
 from .show import (
     add_rows,
     bar,
@@ -212,7 +213,7 @@ def learn(
     with working(f"reading {source} …", shown=not showing.quiet):
         table = reading.read(source)
     frame = table.frame
-    with about(source), collected_notes() as notes:
+    with about(source), named_as_set(method.settings), collected_notes() as notes:
         chosen = choice.of(frame.column_names)
         used = [name for name in chosen if n_missing(frame.column(name)) < frame.num_rows]
         if not used:

@@ -10,7 +10,7 @@ from typing import Any
 
 from .._warn import warn_user
 from .._words import count, duration
-from ..exceptions import FitStoppedWarning
+from ..exceptions import FitStoppedWarning, Message, Term
 from .notebook_bar import NotebookBar, in_notebook
 
 _STOPPED = {"interrupted": "stopped by hand", "max_seconds": "stopped by max_seconds", "callback": "stopped by a callback"}
@@ -46,11 +46,9 @@ def check_callbacks(callbacks: Any) -> list[Callback]:
 def warn_of_stop(reason: str, reached: str, goes_on: str = "") -> None:
     """Say of a fit that was stopped by the clock or by hand that it can be used all the same."""
     if reason in ("interrupted", "max_seconds"):
-        cause = "max_seconds" if reason == "max_seconds" else "Ctrl-C (press it again to stop the program)"
-        warn_user(
-            f"stopped by {cause} after {reached}; the imputer holds what was reached and can be used{goes_on}",
-            FitStoppedWarning,
-        )
+        cause = Term("max_seconds") if reason == "max_seconds" else "Ctrl-C (press it again to stop the program)"
+        then = f" after {reached}; the imputer holds what was reached and can be used{goes_on}"
+        warn_user(Message("stopped by ", cause, then), FitStoppedWarning)
 
 
 class Bar(list[Callback]):
