@@ -36,6 +36,7 @@ from ..baselines import (
 from ..estimator import BaseImputer, Unfitted
 from ..exceptions import DivergedError
 from ..imputers import MetaSinkhornImputer, RoundRobinImputer, SinkhornImputer
+from ._left_out import OUT_OF_TIME, LeftOut, Why
 from ._scikit_learn import ScikitLearnImputer, is_scikit_learn
 
 MEAN = "mean"  # always asked: others must be better
@@ -43,7 +44,6 @@ GAUSSIAN = "gaussian"  # cheap, and good enough to be fitted in the end whatever
 SHRUNK = "shrunk"
 MIXTURE = "mixture"
 _ROWS_PER_COLUMN = 10  # of fewer a covariance is uncertain
-OUT_OF_TIME = "there was no time for it"
 
 EXPERTS: Mapping[str, Callable[[], BaseImputer]] = {
     # In the order in which they are asked: cheap ones first.
@@ -182,7 +182,7 @@ class Answer:
 
     expert: BaseImputer
     cells: NDArray[np.float64] | None
-    failure: str = ""
+    failure: LeftOut | None = None
     seconds: float = 0.0
 
 
@@ -208,7 +208,7 @@ def _answer(question: Question, asker: BaseImputer, clock: Clock) -> Answer:
     except OutOfTime:
         return Answer(expert, None, OUT_OF_TIME, time.perf_counter() - begun)
     except _FAILURES as error:
-        return Answer(expert, None, str(error), time.perf_counter() - begun)
+        return Answer(expert, None, LeftOut(Why.FAILED, str(error)), time.perf_counter() - begun)
     if getattr(expert, "stop_reason_", "") == "interrupted":
         raise KeyboardInterrupt
     expert._is_fitted = True

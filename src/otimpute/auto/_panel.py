@@ -14,6 +14,7 @@ from ..baselines import GaussianEMImputer
 from ..estimator import BaseImputer, Fitted
 from ..exceptions import DivergedError
 from ._experts import CLASSES, MEAN, NO_LIMIT, Clock, Question, ask, refines
+from ._left_out import LeftOut
 from ._trial import Cells, Columns, Trial, share_out
 from ._weights import combine
 
@@ -63,7 +64,7 @@ class FittedExperts:
     experts: list[BaseImputer]
     first_weights: Cells
     guesses: Cells  # [N, E] for the missing cells
-    left_out: Mapping[str, str]  # and why
+    left_out: Mapping[str, LeftOut]  # and why
 
     def panel(self, tried: Sequence[str], weights: Cells) -> Panel:
         """With the weights of those that were tried; others count nothing."""
@@ -88,12 +89,12 @@ def fit_experts(
 ) -> FittedExperts:
     """Fit the experts that count to the whole table. Those without weight in any column are not fitted, unless ``needed``."""
     column = np.nonzero(missing)[1]
-    left_out: dict[str, str] = {}
+    left_out: dict[str, LeftOut] = {}
 
     def fit(names: list[str], table: NDArray[np.floating], clock: Clock) -> tuple[list[str], list[BaseImputer], list[Cells]]:
         questions = [Question(name, _as_tried(experts[name], trial.fitted.get(name)), table, missing, seed) for name in names]
         answers = ask(questions, asker, n_threads, clock)
-        left_out.update({name: answer.failure for name, answer in answers.items() if answer.cells is None})
+        left_out.update({name: answer.failure for name, answer in answers.items() if answer.failure is not None})
         able = [name for name in names if name not in left_out]
         guesses = [columns.standardise(np.asarray(answers[name].cells), column) for name in able]
         return able, [answers[name].expert for name in able], guesses

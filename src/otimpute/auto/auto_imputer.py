@@ -13,18 +13,20 @@ from numpy.typing import NDArray
 from .._checks import check_choice, check_count, check_flag, check_real
 from .._gpu import check_device
 from .._random import generator, seed_from
-from .._stored import IfThere, Kind, Plain, Record, Scalar
+from .._stored import ByName, IfThere, Kind, Plain, Record, Scalar
 from .._threads import n_threads, single_blas_thread
 from .._warn import warn_user
 from ..baselines import GaussianMixtureImputer
 from ..estimator import BaseImputer, FitProgress, HiddenValues, progress_bar
 from ..exceptions import FitStoppedWarning, Message, OtimputeWarning, StoredFileError, Term
 from ..table import Table, seconds_of
-from ._experts import MIXTURE, OUT_OF_TIME, Asked, add_shrunk, read_experts
+from ._experts import MIXTURE, Asked, add_shrunk, read_experts
 from ._learn import Learned, learn
+from ._left_out import LeftOut, Why
 from ._model import AutoModel
-from ._report import NOTHING_LEARNED, NOTHING_MISSING, describe, give_verdict
+from ._report import describe
 from ._trial import Cells, Columns
+from ._verdict import About, Verdict
 
 
 class AutoImputer(BaseImputer):
@@ -90,6 +92,10 @@ class AutoImputer(BaseImputer):
         other hidden values than those it is scored on.
     verdict_ : str
         What to make of that, in plain words.
+    judgement_ : Verdict
+        The same as data: what hidden values show about each column with holes and about all of them, and who is trusted.
+    left_out_ : dict
+        By expert that could not be asked, why: ``why`` is ``"no time"`` or ``"failed"``, ``words`` says it for people.
     imputation_std_ : array or frame [n_rows, n_columns]
         Error bars of the table that was fitted, as a table of its kind; not stored by ``save``. Calibrated on hidden values:
         90 % of true values are within ± 1.645 of these (docs/studies/coverage.md). In the column's units (dates: seconds); for
@@ -129,10 +135,13 @@ class AutoImputer(BaseImputer):
         "weights_": Plain(),
         "scores_": Plain(),
         "verdict_": Scalar(str),
+        "judgement_": IfThere(Record((Verdict,))),
+        "left_out_": IfThere(ByName(Record((LeftOut,)))),
         "hidden_values_": IfThere(Record((HiddenValues,))),
     }
     _state_version: ClassVar[int] = 3
 
+    left_out_: dict[str, LeftOut]
     weights_: dict[Any, dict[str, float]]
     scores_: dict[Any, dict[str, dict[str, float]]]
 
@@ -240,7 +249,9 @@ class AutoImputer(BaseImputer):
         # Nothing to fill: experts are asked when new rows need them, which may be never.
         self._to_learn, self._bars_of_fit = np.array(values), np.empty(0)
         self.weights_, self.scores_ = {}, {}
-        self.verdict_ = NOTHING_LEARNED if self._n_holes.any() else NOTHING_MISSING
+        self.left_out_ = {}
+        self.judgement_ = Verdict(About.NOTHING_LEARNED if self._n_holes.any() else About.NOTHING_MISSING)
+        self.verdict_ = str(self.judgement_)
         return np.empty(0)
 
     def _impute_cells(self, values: NDArray[np.floating], missing: NDArray[np.bool_]) -> NDArray[np.float64]:
@@ -249,9 +260,9 @@ class AutoImputer(BaseImputer):
     def _learned(self) -> AutoModel:
         """The model; of a table without holes it is learned now that there are rows to fill."""
         if "_model" not in vars(self):
-            verdict = self.verdict_  # on the table that was fitted
+            verdict = self.judgement_  # on the table that was fitted
             self._learn(self._to_learn, np.zeros(self._to_learn.shape, dtype=bool))
-            self.verdict_ = verdict
+            self.judgement_, self.verdict_ = verdict, str(verdict)
             del self._to_learn
         return self._model
 
@@ -284,7 +295,7 @@ class AutoImputer(BaseImputer):
             )  # fmt: skip
             self._model = learned.model
             self._report(learned, values, missing)
-        self._warn_of_left_out(learned.left_out)
+        self._warn_of_left_out()
         return learned
 
     def _report(self, learned: Learned, values: NDArray[np.floating], missing: NDArray[np.bool_]) -> None:
@@ -297,7 +308,8 @@ class AutoImputer(BaseImputer):
             name: dict(zip(panel.names, row.tolist(), strict=True))
             for name, row in zip(found.names, panel.weights, strict=True)
         }
-        self.scores_, self.hidden_values_, self.verdict_ = found.scores, found.hidden_values, give_verdict(found)
+        self.scores_, self.hidden_values_, self.left_out_ = found.scores, found.hidden_values, dict(learned.left_out)
+        self.judgement_, self.verdict_ = found.verdict, str(found.verdict)
 
     def _column_names(self) -> list[Any]:
         return list(self._encoding.names or range(self.n_features_in_))
@@ -318,14 +330,14 @@ class AutoImputer(BaseImputer):
             place += code.width
         return table.numbers_like_source(found, self._kept)
 
-    def _warn_of_left_out(self, left_out: Mapping[str, str]) -> None:
-        late = [name for name, why in left_out.items() if why == OUT_OF_TIME]
+    def _warn_of_left_out(self) -> None:
+        late = [name for name, each in self.left_out_.items() if each.why is Why.NO_TIME]
         if late:
             then = f" left no time for {', '.join(late)}; the imputer holds what was reached"
             warn_user(Message(Term("max_seconds", self.max_seconds), then), FitStoppedWarning)
-        for name, why in left_out.items():
-            if why != OUT_OF_TIME:
-                warn_user(f"the expert {name!r} is left out: {why}", OtimputeWarning)
+        for name, each in self.left_out_.items():
+            if name not in late:
+                warn_user(f"the expert {name!r} is left out: {each}", OtimputeWarning)
 
     def _restore_state(self, state: dict[str, Any], sizes: dict[str, int]) -> None:
         super()._restore_state(state, sizes)

@@ -257,7 +257,9 @@ def trial_of(imputer: BaseImputer) -> dict[str, Any]:
     """What an imputer that tried its experts on hidden values has to say about that; nothing for others."""
     if not hasattr(imputer, "verdict_"):
         return {}
-    return {name: getattr(imputer, f"{name}_") for name in ("verdict", "weights", "scores")}
+    found = getattr(imputer, "judgement_", None)  # files of older versions have none
+    judgement = {} if found is None else {"judgement": asdict(found)}
+    return {name: getattr(imputer, f"{name}_") for name in ("verdict", "weights", "scores")} | judgement
 
 
 def tell_verdict(imputer: BaseImputer, *, err: bool = True) -> None:
