@@ -33,7 +33,7 @@ from ..baselines import (
     StandardisedImputer,
     VAEACImputer,
 )
-from ..estimator import BaseImputer, Unfitted
+from ..estimator import BaseImputer, StopReason, Unfitted
 from ..exceptions import DivergedError
 from ..imputers import MetaSinkhornImputer, RoundRobinImputer, SinkhornImputer
 from ._left_out import OUT_OF_TIME, LeftOut, Why
@@ -209,7 +209,7 @@ def _answer(question: Question, asker: BaseImputer, clock: Clock) -> Answer:
         return Answer(expert, None, OUT_OF_TIME, time.perf_counter() - begun)
     except _FAILURES as error:
         return Answer(expert, None, LeftOut(Why.FAILED, str(error)), time.perf_counter() - begun)
-    if getattr(expert, "stop_reason_", "") == "interrupted":
+    if getattr(expert, "stop_reason_", "") == StopReason.INTERRUPTED:
         raise KeyboardInterrupt
     expert._is_fitted = True
     return Answer(expert, cells, seconds=time.perf_counter() - begun)

@@ -274,6 +274,8 @@ def n_missing(column: Any) -> int:
 
 
 def _fit(imputer: BaseImputer, X: Any, method: MethodChoice, *, shown: bool) -> Any:
+    from ..estimator import StopReason
+
     own_bar = "verbose" in imputer.get_params(deep=False)
     shown = shown and console(err=True).is_terminal
     if own_bar:
@@ -282,7 +284,7 @@ def _fit(imputer: BaseImputer, X: Any, method: MethodChoice, *, shown: bool) -> 
         filled = imputer.fit_transform(X)
     if own_bar:
         imputer.set_params(verbose=0)  # a model that is applied later shows none
-    if getattr(imputer, "stop_reason_", "") == "interrupted":
+    if getattr(imputer, "stop_reason_", "") == StopReason.INTERRUPTED:
         # The library keeps what was reached; a file should hold what was asked for, or nothing.
         saved = method.checkpoint is not None and method.checkpoint.exists()
         raise KeyboardInterrupt(f"the same command goes on from {method.checkpoint}" if saved else "")

@@ -9,6 +9,7 @@ from .model_file import Fitted, Unfitted, read_model
 from .notebook_bar import NotebookBar, in_notebook
 from .progress import Callback, FitProgress, check_callbacks, progress_bar, warn_of_stop
 from .realistic_hiding import Missingness, hide_like_missing
+from .stop_reason import StopReason
 from .training_rows import TrainingRows, column_means
 
 __all__ = [
@@ -25,6 +26,7 @@ __all__ = [
     "NotebookBar",
     "Overall",
     "Rating",
+    "StopReason",
     "TrainingRows",
     "Unfitted",
     "bars_of",

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from .._words import count
+from .stop_reason import StopReason
 
 CURVES = {  # entries of `history_`
     "loss": "divergence between batches",
@@ -14,13 +15,13 @@ CURVES = {  # entries of `history_`
     "validation_mae": "mean absolute error on hidden values",
     "validation_rmse": "root mean square error on hidden values",
 }
-_STOPPED = {
-    "max_seconds": "The fit was stopped by max_seconds; more time may improve it.",
-    "interrupted": "The fit was stopped by hand; more time may improve it.",
-    "callback": "The fit was stopped by a callback.",
-    "nothing missing": "Nothing was missing, so nothing was trained.",
-    "nothing to train": "There was nothing to train.",
-    "validation": "The fit ended when errors on hidden values no longer fell.",
+_STOPPED: Mapping[str, str] = {
+    StopReason.MAX_SECONDS: "The fit was stopped by max_seconds; more time may improve it.",
+    StopReason.INTERRUPTED: "The fit was stopped by hand; more time may improve it.",
+    StopReason.CALLBACK: "The fit was stopped by a callback.",
+    StopReason.NOTHING_MISSING: "Nothing was missing, so nothing was trained.",
+    StopReason.NOTHING_TO_TRAIN: "There was nothing to train.",
+    StopReason.VALIDATION: "The fit ended when errors on hidden values no longer fell.",
 }
 
 

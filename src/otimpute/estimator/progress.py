@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
@@ -12,8 +12,13 @@ from .._warn import warn_user
 from .._words import count, duration
 from ..exceptions import FitStoppedWarning, Message, Term
 from .notebook_bar import NotebookBar, in_notebook
+from .stop_reason import StopReason
 
-_STOPPED = {"interrupted": "stopped by hand", "max_seconds": "stopped by max_seconds", "callback": "stopped by a callback"}
+_STOPPED: Mapping[str, str] = {
+    StopReason.INTERRUPTED: "stopped by hand",
+    StopReason.MAX_SECONDS: "stopped by max_seconds",
+    StopReason.CALLBACK: "stopped by a callback",
+}
 _AT_FIRST = "starting (compiles once on a new machine, 20–40 s)"
 
 
@@ -45,8 +50,8 @@ def check_callbacks(callbacks: Any) -> list[Callback]:
 
 def warn_of_stop(reason: str, reached: str, goes_on: str = "") -> None:
     """Say of a fit that was stopped by the clock or by hand that it can be used all the same."""
-    if reason in ("interrupted", "max_seconds"):
-        cause = Term("max_seconds") if reason == "max_seconds" else "Ctrl-C (press it again to stop the program)"
+    if reason in (StopReason.INTERRUPTED, StopReason.MAX_SECONDS):
+        cause = Term("max_seconds") if reason == StopReason.MAX_SECONDS else "Ctrl-C (press it again to stop the program)"
         then = f" after {reached}; the imputer holds what was reached and can be used{goes_on}"
         warn_user(Message("stopped by ", cause, then), FitStoppedWarning)
 
