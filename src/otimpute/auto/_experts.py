@@ -21,7 +21,8 @@ from ..baselines import GaussianEMImputer, MeanImputer
 from ..catalogue import EXPERTS, METHODS, imputer_classes
 from ..estimator import BaseImputer, Unfitted
 from ..exceptions import DivergedError
-from ..fitting import CellFit, CellModel, Cells, ColumnLayout
+from ..fitting import CellFit, CellModel, Cells, ColumnLayout, StopReason
+from ._left_out import OUT_OF_TIME, LeftOut, Why
 from ._scikit_learn import ScikitLearnImputer, is_scikit_learn
 
 MEAN = "mean"  # always asked: others must be better
@@ -29,7 +30,6 @@ GAUSSIAN = "gaussian_em"  # cheap, and good enough to be fitted in the end whate
 SHRUNK = "gaussian_em_shrunk"
 MIXTURE = "gaussian_mixture"
 _ROWS_PER_COLUMN = 10  # of fewer a covariance is uncertain
-OUT_OF_TIME = "there was no time for it"
 
 DEFAULT = (MEAN, GAUSSIAN, "sinkhorn", MIXTURE, "kernel_ridge", "extra_trees")
 CLASSES = tuple(imputer_classes(EXPERTS).values())
@@ -153,7 +153,7 @@ class ExpertFit:
     """What an expert made of an array, or why it did not, and how long it took."""
 
     fit: CellFit | None
-    failure: str = ""
+    failure: LeftOut | None = None
     seconds: float = 0.0
 
     @property
@@ -194,7 +194,7 @@ def _fit_expert(task: ExpertTask, layout: ColumnLayout, clock: Clock) -> ExpertF
     except OutOfTime:
         return ExpertFit(None, OUT_OF_TIME, time.perf_counter() - begun)
     except _FAILURES as error:
-        return ExpertFit(None, str(error), time.perf_counter() - begun)
-    if fit.summary.stop_reason == "interrupted":
+        return ExpertFit(None, LeftOut(Why.FAILED, str(error)), time.perf_counter() - begun)
+    if fit.summary.stop_reason == StopReason.INTERRUPTED:
         raise KeyboardInterrupt
     return ExpertFit(fit, seconds=time.perf_counter() - begun)

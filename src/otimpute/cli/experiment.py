@@ -11,7 +11,7 @@ from .._text import count, listed, number, share
 from ..catalogue import MECHANISMS, make_mechanism
 from .method import ColumnChoice
 from .options import InputFile, OutputFile, Reading, Showing, Writing, about, command
-from .parse import parse_settings
+from .parse import named_as_set, parse_settings
 from .show import (
     add_rows,
     bar,
@@ -53,7 +53,7 @@ def mask(
     """Hide values of a table, to see with [bold]otimpute score[/] how well they are found again."""
     writing.check(out, source)
     table = reading.read(source)
-    with about(source), collected_notes() as notes:
+    with about(source), named_as_set(settings), collected_notes() as notes:
         names = choice.of(table.frame.column_names)
         hidden = _draw(table.frame, names, mechanism, rate, settings or [], seed)
     with about(out):

@@ -20,7 +20,6 @@ from .show import (
     bar,
     collected_notes,
     grid,
-    in_options,
     tell,
     tell_json,
     tell_notes,
@@ -111,7 +110,7 @@ def _describe(frame: Any, column: Any) -> dict[str, Any]:
         "kind": column.kind,
         "n_missing": n_holes,
         "n_distinct": n_distinct,
-        "treatment": in_options(column.treatment),
+        "treatment": column.treatment,
     }
 
 

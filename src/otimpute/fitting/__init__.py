@@ -9,6 +9,7 @@ from .cells import CellFit, CellModel, Cells
 from .layout import ColumnLayout
 from .notebook_bar import NotebookBar, in_notebook
 from .progress import Callback, FitProgress, check_callbacks, progress_bar
+from .stop_reason import StopReason
 from .summary import CURVES, STOPPED_EARLY, FitSummary
 
 __all__ = [
@@ -23,6 +24,7 @@ __all__ = [
     "FitSummary",
     "NotebookBar",
     "OutOfTime",
+    "StopReason",
     "check_callbacks",
     "in_notebook",
     "progress_bar",

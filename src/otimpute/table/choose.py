@@ -11,7 +11,7 @@ import narwhals as nw
 import numpy as np
 
 from .._warn import warn_user
-from ..exceptions import OtimputeWarning
+from ..exceptions import Message, OtimputeWarning, Term
 from .categories import CategoryCode, count_labels, plain_label
 from .codes import ColumnCode, IdleCode, MomentCode, NumberCode, fit_into
 from .constraint import Constraint
@@ -24,6 +24,8 @@ _FEW_LABELS = 10
 # Where so many categories make up less than this share, the column names things that come up again and again (customers,
 # articles): a guess among the frequent ones would nearly always be wrong.
 _N_FREQUENT, _SHARE_OF_FREQUENT = 50, 0.1
+_CATEGORIES = Term('{"categories": [...]}')
+_LIMITS = Term("bounds"), ", ", Term("integer"), " and ", Term("non_negative")
 HOLDS = {
     "number": "numbers",
     "label": "text or categories",
@@ -38,12 +40,9 @@ def choose_code(column: nw.Series[Any], constraint: Constraint, max_categories: 
     family, name = family_of(column), column.name
     is_category = constraint.categories is not None or constraint.ordered
     if is_category and constraint.limits_numbers:
-        raise ValueError(f"column {name!r} has categories or an order, so bounds, integer and non_negative do not apply")
+        raise ValueError(Message(f"column {name!r} has categories or an order, so ", *_LIMITS, " do not apply"))
     if constraint.limits_numbers and family in ("label", "other"):
-        raise ValueError(
-            f"column {name!r} holds {HOLDS[family]}: bounds, integer and non_negative are for numbers; "
-            'use {"categories": [...]}'
-        )
+        raise ValueError(Message(f"column {name!r} holds {HOLDS[family]}: ", *_LIMITS, " are for numbers; use ", _CATEGORIES))
     if is_category and (family in ("moment", "other") or column.dtype == nw.Decimal):
         raise ValueError(f"column {name!r} of type {column.dtype} takes no categories and no order; convert it to text")
     if family == "number" and not is_category:
@@ -117,7 +116,7 @@ def number_code(
 ) -> NumberCode | IdleCode:
     """The code of a column of numbers, whose ``dtype`` must be able to hold what it is to obey."""
     if kind == "boolean" and constraint.limits_numbers:
-        raise ValueError(f"column {name!r} holds booleans, to which bounds, integer and non_negative do not apply")
+        raise ValueError(Message(f"column {name!r} holds booleans, to which ", *_LIMITS, " do not apply"))
     low, high = (
         _as_number(name, bound, open_end) for bound, open_end in zip(constraint.bounds, (-math.inf, math.inf), strict=True)
     )
@@ -170,7 +169,7 @@ def _whole(bound: float, rounding: Any) -> float:
 
 def _moment_code(column: nw.Series[Any], constraint: Constraint) -> MomentCode:
     if constraint.integer or constraint.non_negative:
-        raise ValueError(f"column {column.name!r} holds dates or times, to which integer and non_negative do not apply")
+        raise ValueError(Message(f"column {column.name!r} holds dates or times, to which ", *_LIMITS[2:], " do not apply"))
     try:
         low, high = (read_bound(bound, column, is_lower=place == 0) for place, bound in enumerate(constraint.bounds))
     except ValueError as error:

@@ -39,7 +39,7 @@ def read_constraints(constraints: Any, names: Sequence[Any]) -> dict[Any, Constr
     (0, None)
     >>> read_constraints({"age": {"bound": (0, 9)}}, ["age"])
     Traceback (most recent call last):
-    ValueError: a constraint of column 'age' must be one of 'bounds', 'categories', 'integer', 'non_negative', 'ordered', ...
+    otimpute.exceptions.ParameterValueError: a constraint of column 'age' must be one of 'bounds', 'categories', 'integer', ...
     """
     if constraints is None:
         return {}
