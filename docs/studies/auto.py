@@ -57,7 +57,7 @@ def collect(dataset: str, mechanism: str, seed: int, data: str | None, out: Path
     imputer._kept, imputer._n_rows, imputer._n_holes = np.ones(X.shape[1], dtype=bool), len(X), missing.sum(axis=0)
     imputer._groups, imputer._scaled = imputer._encoding.groups, imputer._encoding.scaled
     columns = Columns.of(table.values, missing, imputer._groups, imputer._scaled)
-    values = columns.pull_in(table.values, missing)
+    values = columns.clip_outliers(table.values, missing)
     experts = read_experts(ASKED)
     trial = try_experts(
         experts, imputer, values, missing, columns, n_splits=N_SPLITS, seed=seed, n_threads=1

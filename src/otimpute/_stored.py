@@ -344,7 +344,7 @@ class Plain(Kind):
 
 
 @dataclass(frozen=True)
-class Record(Kind):
+class RecordOf(Kind):
     """One of some classes declared by `stored`; several are told apart by their names."""
 
     classes: tuple[type, ...]
@@ -384,10 +384,10 @@ def stored(**kinds: Kind | str) -> Callable[[type[_Class]], type[_Class]]:
     ...     tolerance: float
     ...     names: list[str]
     >>> place = Place.root("model", {})
-    >>> tree = Record((Example,)).pack(Example(np.ones((3, 2)), 0.5, ["a"]), place)
+    >>> tree = RecordOf((Example,)).pack(Example(np.ones((3, 2)), 0.5, ["a"]), place)
     >>> tree
     {'weights': 'model.weights', 'tolerance': 0.5, 'names': ['a']}
-    >>> Record((Example,)).unpack(tree, place).names
+    >>> RecordOf((Example,)).unpack(tree, place).names
     ['a']
     """
 
@@ -416,7 +416,7 @@ def _kind_of(hint: Any, given: Kind | str | None) -> Kind:
     origin, arguments = get_origin(hint), get_args(hint)
     if origin in (Union, UnionType):
         others = tuple(one for one in arguments if one is not NoneType)
-        kind = _kind_of(others[0], None) if len(others) == 1 else Record(others)
+        kind = _kind_of(others[0], None) if len(others) == 1 else RecordOf(others)
         return kind if len(others) == len(arguments) else Maybe(kind)
     if origin in (list, tuple):
         return ListOf(_kind_of(arguments[0], None), origin)
@@ -431,5 +431,5 @@ def _kind_of(hint: Any, given: Kind | str | None) -> Kind:
     if hint is Any:
         return Plain()
     if hasattr(hint, "__stored_kinds__"):
-        return Record((hint,))
+        return RecordOf((hint,))
     raise TypeError(f"no kind of stored value for {hint!r}; declare it with stored(), or give the field a Kind")

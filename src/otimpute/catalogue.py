@@ -27,7 +27,7 @@ class MethodStyle:
 
 
 @dataclass(frozen=True)
-class _Entry:
+class CatalogueEntry:
     name: str
     location: str  # "module:object", within otimpute
     label: str  # what figures call it
@@ -39,7 +39,7 @@ class _Entry:
 
 
 @dataclass(frozen=True)
-class Method(_Entry):
+class MethodEntry(CatalogueEntry):
     """An imputer, or a variant of one, that has a name of its own."""
 
     description: str
@@ -57,14 +57,14 @@ class Method(_Entry):
 
 
 @dataclass(frozen=True)
-class Mechanism(_Entry):
+class MechanismEntry(CatalogueEntry):
     """A way to lose values."""
 
     description: str
 
 
 @dataclass(frozen=True)
-class Metric(_Entry):
+class MetricEntry(CatalogueEntry):
     """A function ``(X_true, X_imputed, missing)`` that returns a number, or one for each column, NaN where there is none."""
 
     power: int = 1  # 2: its unit is that of the values, squared
@@ -75,55 +75,55 @@ class Metric(_Entry):
 
 # In the order in which tables and figures show them, but ours after all others.
 # No two colours are equally light, so that grey print keeps them apart; hatches and markers tell them apart again.
-METHODS: Mapping[str, Method] = {method.name: method for method in (
-    Method("mean", "baselines.mean:MeanImputer", "column mean", "Mean or most frequent category of the column.",
+METHODS: Mapping[str, MethodEntry] = {method.name: method for method in (
+    MethodEntry("mean", "baselines.mean:MeanImputer", "column mean", "Mean or most frequent category of the column.",
            MethodStyle("#dddddd", "", "o"), expert=1),
-    Method("knn", "baselines.knn:KNNImputer", "KNN", "Mean of the nearest rows.",
+    MethodEntry("knn", "baselines.knn:KNNImputer", "KNN", "Mean of the nearest rows.",
            MethodStyle("#92cef1", "////", "v"), expert=3),
-    Method("ice", "baselines.ice:ICEImputer", "ICE", "Chained equations: ridge regression of each column on the others.",
+    MethodEntry("ice", "baselines.ice:ICEImputer", "ICE", "Chained equations: ridge regression of each column on the others.",
            MethodStyle("#2486bd", "-----", "^"), expert=6),
-    Method("softimpute", "baselines.softimpute:SoftImputer", "softimpute", "Matrix of low rank.",
+    MethodEntry("softimpute", "baselines.softimpute:SoftImputer", "softimpute", "Matrix of low rank.",
            MethodStyle("#31b18e", "\\\\\\\\", "<"), expert=10),
-    Method("gaussian_em", "baselines.gaussian_em:GaussianEMImputer", "Gaussian EM", "Gaussian model, fitted by EM.",
+    MethodEntry("gaussian_em", "baselines.gaussian_em:GaussianEMImputer", "Gaussian EM", "Gaussian model, fitted by EM.",
            MethodStyle("#bd709b", "xxxx", "P"), expert=2),
-    Method("missforest", "baselines.missforest:MissForestImputer", "missForest", "Random forest for each column.",
+    MethodEntry("missforest", "baselines.missforest:MissForestImputer", "missForest", "Random forest for each column.",
            MethodStyle("#291d5a", "", ">"), expert=7),
-    Method("miwae", "baselines.miwae:MIWAEImputer", "MIWAE", "Importance-weighted autoencoder; needs torch.",
+    MethodEntry("miwae", "baselines.miwae:MIWAEImputer", "MIWAE", "Importance-weighted autoencoder; needs torch.",
            MethodStyle("#5f7f1e", "xx..", (7, 1, 0)), expert=15),
-    Method("gain", "baselines.gain:GAINImputer", "GAIN", "Generative adversarial network; needs torch.",
+    MethodEntry("gain", "baselines.gain:GAINImputer", "GAIN", "Generative adversarial network; needs torch.",
            MethodStyle("#c3cf6d", "++..", (3, 1, 30)), expert=14),
-    Method("vaeac", "baselines.vaeac:VAEACImputer", "VAEAC", "Variational autoencoder; needs torch.",
+    MethodEntry("vaeac", "baselines.vaeac:VAEACImputer", "VAEAC", "Variational autoencoder; needs torch.",
            MethodStyle("#0f5f6d", "//..", (4, 1, 22)), expert=16),
-    Method("sinkhorn_paper", "imputers.sinkhorn:SinkhornImputer", "Sinkhorn (paper preset)",
+    MethodEntry("sinkhorn_paper", "imputers.sinkhorn:SinkhornImputer", "Sinkhorn (paper preset)",
            "Algorithm 1 with the settings of the paper.", MethodStyle("#f5aa07", "", "D"), ours=True, preset="paper"),
-    Method("linear_rr_paper", "imputers.round_robin:RoundRobinImputer", "Linear RR (paper preset)",
+    MethodEntry("linear_rr_paper", "imputers.round_robin:RoundRobinImputer", "Linear RR (paper preset)",
            "Algorithm 3 with linear models and the settings of the paper.",
            MethodStyle("#ffc795", "|||||", "d"), ours=True, preset="paper", parameters={"model": "linear"}),
-    Method("mlp_rr_paper", "imputers.round_robin:RoundRobinImputer", "MLP RR (paper preset)",
+    MethodEntry("mlp_rr_paper", "imputers.round_robin:RoundRobinImputer", "MLP RR (paper preset)",
            "Algorithm 3 with small networks and the settings of the paper.",
            MethodStyle("#f68a94", "++++", "h"), ours=True, preset="paper", parameters={"model": "mlp"}),
-    Method("sinkhorn", "imputers.sinkhorn:SinkhornImputer", "Sinkhorn (ours, defaults)",
+    MethodEntry("sinkhorn", "imputers.sinkhorn:SinkhornImputer", "Sinkhorn (ours, defaults)",
            "Algorithm 1: each missing value is moved by optimal transport.",
            MethodStyle("#cd1c05", "", "*"), ours=True, expert=4),
-    Method("linear_rr", "imputers.round_robin:RoundRobinImputer", "Linear RR (ours)",
+    MethodEntry("linear_rr", "imputers.round_robin:RoundRobinImputer", "Linear RR (ours)",
            "Algorithm 3: a linear model for each column, trained by optimal transport.",
            MethodStyle("#e0772d", "/////", "s"), ours=True, parameters={"model": "linear"}, expert=11),
-    Method("mlp_rr", "imputers.round_robin:RoundRobinImputer", "MLP RR (ours)",
+    MethodEntry("mlp_rr", "imputers.round_robin:RoundRobinImputer", "MLP RR (ours)",
            "Algorithm 3: a small network for each column, trained by optimal transport.",
            MethodStyle("#921331", "", "X"), ours=True, parameters={"model": "mlp"}, expert=12),
-    Method("meta_sinkhorn", "imputers.meta_sinkhorn:MetaSinkhornImputer", "Meta Sinkhorn (ours)",
+    MethodEntry("meta_sinkhorn", "imputers.meta_sinkhorn:MetaSinkhornImputer", "Meta Sinkhorn (ours)",
            "Algorithm 2: one network for whole rows, trained by optimal transport; needs torch.",
            MethodStyle("#d31ca6", "\\\\\\\\\\", "p"), ours=True, expert=13),
-    Method("gaussian_mixture", "baselines.gaussian_mixture:GaussianMixtureImputer", "Gaussian mixture (ours)",
+    MethodEntry("gaussian_mixture", "baselines.gaussian_mixture:GaussianMixtureImputer", "Gaussian mixture (ours)",
            "Mixture of Gaussians.", ours=True, expert=5),
-    Method("extra_trees", "baselines.extra_trees:ExtraTreesImputer", "extra trees (ours)",
+    MethodEntry("extra_trees", "baselines.extra_trees:ExtraTreesImputer", "extra trees (ours)",
            "Extremely randomised trees for each column.", ours=True, expert=9),
-    Method("kernel_ridge", "baselines.kernel_ridge:KernelRidgeImputer", "kernel ridge (ours)",
+    MethodEntry("kernel_ridge", "baselines.kernel_ridge:KernelRidgeImputer", "kernel ridge (ours)",
            "Kernel ridge regression for each column.", ours=True, expert=8),
-    Method("auto", "auto.auto_imputer:AutoImputer", "AutoImputer",
+    MethodEntry("auto", "auto.auto_imputer:AutoImputer", "AutoImputer",
            "Several methods, weighed by how well they fill in hidden values.",
            MethodStyle("#0b0b0b", "", (6, 1, 0)), ours=True),
-    Method("auto_distribution", "auto.auto_imputer:AutoImputer", "AutoImputer (distribution)",
+    MethodEntry("auto_distribution", "auto.auto_imputer:AutoImputer", "AutoImputer (distribution)",
            "The same, with values drawn at random around the guesses.",
            MethodStyle("#6b6b6b", "....", (8, 1, 0)), ours=True, parameters={"target": "distribution"}),
 )}  # fmt: skip
@@ -131,21 +131,21 @@ METHODS: Mapping[str, Method] = {method.name: method for method in (
 # The methods that can be experts of AutoImputer, in the order in which they are asked.
 EXPERTS = tuple(sorted((name for name in METHODS if METHODS[name].expert), key=lambda name: METHODS[name].expert))
 
-MECHANISMS: Mapping[str, Mechanism] = {mechanism.name: mechanism for mechanism in (
-    Mechanism("mcar", "missingness.mcar:MCAR", "MCAR", "Completely at random."),
-    Mechanism("logistic_mar", "missingness.logistic:LogisticMAR", "MAR", "By values of columns that stay observed."),
-    Mechanism("logistic_mnar", "missingness.logistic:LogisticMNAR", "MNAR logistic", "By values of columns with holes."),
-    Mechanism("logistic_self_mnar", "missingness.logistic:LogisticSelfMNAR", "MNAR self-masked", "By the value itself."),
-    Mechanism("quantile_mnar", "missingness.quantile_mnar:QuantileMNAR", "MNAR quantile", "In the tails of columns."),
+MECHANISMS: Mapping[str, MechanismEntry] = {mechanism.name: mechanism for mechanism in (
+    MechanismEntry("mcar", "missingness.mcar:MCAR", "MCAR", "Completely at random."),
+    MechanismEntry("logistic_mar", "missingness.logistic:LogisticMAR", "MAR", "By values of columns that stay observed."),
+    MechanismEntry("logistic_mnar", "missingness.logistic:LogisticMNAR", "MNAR logistic", "By values of columns with holes."),
+    MechanismEntry("logistic_self_mnar", "missingness.logistic:LogisticSelfMNAR", "MNAR self-masked", "By the value itself."),
+    MechanismEntry("quantile_mnar", "missingness.quantile_mnar:QuantileMNAR", "MNAR quantile", "In the tails of columns."),
 )}  # fmt: skip
 
-METRICS: Mapping[str, Metric] = {metric.name: metric for metric in (
-    Metric("mae", "metrics.pointwise:mae", "MAE", compared=2),
-    Metric("rmse", "metrics.pointwise:rmse", "RMSE", compared=1),
-    Metric("energy_distance", "metrics.distributional:energy_distance", "energy distance", compared=3),
-    Metric("sliced_wasserstein2", "metrics.distributional:sliced_wasserstein2", "sliced squared W₂", power=2),
-    Metric("marginal_wasserstein1", "metrics.distributional:marginal_wasserstein1", "marginal W₁"),
-    Metric("wasserstein2", "metrics.distributional:wasserstein2", "squared W₂", power=2, few_rows=True, compared=4),
+METRICS: Mapping[str, MetricEntry] = {metric.name: metric for metric in (
+    MetricEntry("mae", "metrics.pointwise:mae", "MAE", compared=2),
+    MetricEntry("rmse", "metrics.pointwise:rmse", "RMSE", compared=1),
+    MetricEntry("energy_distance", "metrics.distributional:energy_distance", "energy distance", compared=3),
+    MetricEntry("sliced_wasserstein2", "metrics.distributional:sliced_wasserstein2", "sliced squared W₂", power=2),
+    MetricEntry("marginal_wasserstein1", "metrics.distributional:marginal_wasserstein1", "marginal W₁"),
+    MetricEntry("wasserstein2", "metrics.distributional:wasserstein2", "squared W₂", power=2, few_rows=True, compared=4),
 )}  # fmt: skip
 
 COSTS: Mapping[str, str] = {"seconds": "seconds", "added_mib": "memory added (MiB)"}  # of a fit: name and label

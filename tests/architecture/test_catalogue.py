@@ -13,7 +13,7 @@ from pkgutil import walk_packages
 import pytest
 
 import otimpute
-from otimpute.catalogue import EXPERTS, MECHANISMS, METHODS, METRICS, Method, imputer_classes, make_imputer
+from otimpute.catalogue import EXPERTS, MECHANISMS, METHODS, METRICS, MethodEntry, imputer_classes, make_imputer
 from otimpute.estimator import BaseImputer
 from otimpute.missingness import Mechanism
 
@@ -39,7 +39,7 @@ def test_every_imputer_and_mechanism_has_a_name() -> None:
 
 
 @pytest.mark.parametrize("method", METHODS.values(), ids=METHODS)
-def test_every_method_can_be_made(method: Method) -> None:
+def test_every_method_can_be_made(method: MethodEntry) -> None:
     imputer = make_imputer(method.name, {})
     assert type(imputer) is method.load()
     assert {name: getattr(imputer, name) for name in method.parameters} == method.parameters

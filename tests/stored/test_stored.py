@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as npst
 from numpy.typing import NDArray
 
-from otimpute._stored import Array, Place, Plain, Real, Record, fields_of, stored
+from otimpute._stored import Array, Place, Plain, Real, RecordOf, fields_of, stored
 from otimpute.exceptions import StoredFileError
 
 
@@ -48,7 +48,7 @@ class Encoding(NamedTuple):
     anything: Any
 
 
-KIND = Record((Encoding,))
+KIND = RecordOf((Encoding,))
 ENCODING = Encoding(
     None,
     -3,
@@ -158,11 +158,11 @@ def test_words_are_those_of_their_enumeration(tree: Any, said: str) -> None:
         colours: dict[str, Colour]
 
     house, place = House({"roof": Colour.RED}), Place.root("house", {})
-    packed_house = Record((House,)).pack(house, place)
+    packed_house = RecordOf((House,)).pack(house, place)
     assert packed_house == {"colours": {"roof": "red"}}
-    assert Record((House,)).unpack(packed_house, place).colours["roof"] is Colour.RED
+    assert RecordOf((House,)).unpack(packed_house, place).colours["roof"] is Colour.RED
     with pytest.raises(StoredFileError, match=said):
-        Record((House,)).unpack({"colours": tree}, place)
+        RecordOf((House,)).unpack({"colours": tree}, place)
 
 
 SCALARS = st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text()

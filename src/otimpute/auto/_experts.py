@@ -42,7 +42,7 @@ _NOT_STORED = (
 )
 
 
-class Asked(Kind):
+class ExpertsParameter(Kind):
     """The parameter ``experts`` in a model file: None, or names and imputers."""
 
     _imputer = Unfitted(CLASSES)

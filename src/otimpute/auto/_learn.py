@@ -58,7 +58,7 @@ def learn(
     """Learn from a table with holes within about ``limit`` seconds."""
     begun = time.perf_counter()
     columns = Columns.of(values, missing, layout)
-    values = columns.pull_in(values, missing)
+    values = columns.clip_outliers(values, missing)
     trial = try_experts(
         experts, layout, values, missing, columns, n_splits=n_splits, seed=seed, n_threads=n_threads,
         stop_at=begun + _FOR_TRIAL * limit, progress=progress,

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .._row_noise import keys_by_content, keys_by_place, uniform
-from .._stored import Array, ListOf, Record, stored
+from .._stored import Array, ListOf, RecordOf, stored
 from .._threads import single_blas_thread
 from ..baselines.gaussian_mixture import GaussianMixtureModel
 from ._class_chances import ClassChances
@@ -26,11 +26,11 @@ _FIRST_OF_CLASSES = 1 << 20  # random number of a row that categories are drawn 
 
 
 @stored(
-    columns=Record((Columns,)),
-    panel=Record((Panel,)),
-    error_bars=Record((ErrorBars,)),
-    classes=ListOf(Record((ClassChances,))),
-    draw_rule=Record((DrawRule,)),
+    columns=RecordOf((Columns,)),
+    panel=RecordOf((Panel,)),
+    error_bars=RecordOf((ErrorBars,)),
+    classes=ListOf(RecordOf((ClassChances,))),
+    draw_rule=RecordOf((DrawRule,)),
     low=Array("columns", nan=True),
     high=Array("columns", nan=True),
 )
@@ -138,7 +138,7 @@ class AutoModel:
         """By block of rows: which they are, their values as experts see them, what is missing, and the guesses at it."""
         for begin in range(0, len(values), _CHUNK):
             chunk = slice(begin, begin + _CHUNK)
-            rows, holes = self.columns.pull_in(values[chunk], missing[chunk]), missing[chunk]
+            rows, holes = self.columns.clip_outliers(values[chunk], missing[chunk]), missing[chunk]
             with single_blas_thread():
                 yield chunk, rows, holes, self.panel.guess(rows, holes, self.columns)
 

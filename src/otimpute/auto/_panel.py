@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import clone
 
-from .._stored import Kind, ListOf, Place, Record, stored
+from .._stored import Kind, ListOf, Place, RecordOf, stored
 from ..baselines import GaussianEMImputer
 from ..baselines.gaussian_em import GaussianEMModel
 from ..baselines.refining import RefiningModel
@@ -26,7 +26,7 @@ from ._weights import combine
 class ModelOfExpert(Kind):
     """A model of one of otimpute's imputers inside another model; which columns vary may differ between them."""
 
-    _record = Record(MODELS)
+    _record = RecordOf(MODELS)
 
     def pack(self, value: Any, place: Place) -> Any:
         if not isinstance(value, MODELS):

@@ -10,7 +10,7 @@ from sklearn.base import BaseEstimator, clone, is_regressor
 
 from .._random import generator
 from ..baselines.ice import chain_without_siblings
-from ..baselines.standardised import Holes, RowFit, Rows, StandardisedImputer, StandardisedModel, Training
+from ..baselines.standardised import Holes, RowFit, Rows, StandardisedImputer, StandardisedModel, TrainingSet
 from ..estimator import TableParameters
 
 _ROUNDS = 5  # of a chain of regressors: they take long, and move little after that
@@ -39,7 +39,7 @@ class ScikitLearnImputer(StandardisedImputer):
 
     def check_parameters(self) -> None: ...
 
-    def _fit_rows(self, training: Training) -> RowFit:
+    def _fit_rows(self, training: TrainingSet) -> RowFit:
         rows, holes = training.rows, training.holes
         draw = int(generator(training.seed, "scikit-learn").integers(2**31))
         if is_regressor(self.estimator):

@@ -73,17 +73,17 @@ class Columns:
         low, high = np.nanmin(z, axis=0), np.nanmax(z, axis=0)
         return cls(scaler, np.unique(layout.groups, return_inverse=True)[1], low, high, farthest)
 
-    def pull_in(self, values: NDArray[np.floating], missing: NDArray[np.bool_]) -> NDArray[np.float64]:
+    def clip_outliers(self, values: NDArray[np.floating], missing: NDArray[np.bool_]) -> NDArray[np.float64]:
         """A copy with observed values that are absurdly far away brought nearer.
 
         One mistyped number must not decide what the mean is, nor whom to trust.
         """
-        pulled = np.array(values, dtype=np.float64)
+        clipped = np.array(values, dtype=np.float64)
         z = self.scaler.apply(np.where(missing, 0, values))
         far = (np.abs(z) > self.farthest) & ~missing
         column = np.nonzero(far)[1]
-        pulled[far] = self.scaler.restore(np.sign(z[far]) * self.farthest[column], column)
-        return pulled
+        clipped[far] = self.scaler.restore(np.sign(z[far]) * self.farthest[column], column)
+        return clipped
 
     @property
     def width(self) -> NDArray[np.int64]:
@@ -314,19 +314,19 @@ def weigh(trial: Trial, columns: Columns) -> Weighed:
     group = columns.group[trial.column]
     errors = trial.guesses - trial.truth[:, None]
     weights = learn_weights(errors, group, columns.width)
-    crossed = np.empty(len(trial.truth))
+    held_out = np.empty(len(trial.truth))
     fold = fold_of(trial, columns)
     for each in np.unique(fold):
         mine = fold == each
         from_others = learn_weights(errors[~mine], group[~mine], columns.width)
-        crossed[mine] = combine(trial.guesses[mine], from_others[group[mine]])
+        held_out[mine] = combine(trial.guesses[mine], from_others[group[mine]])
     mean = trial.names.index(MEAN)
     no_better = np.zeros(columns.n_groups, dtype=bool)
     for g in range(columns.n_groups):
         cells = group == g
         if cells.any():
-            no_better[g] = _loss(crossed[cells] - trial.truth[cells]) >= _loss(errors[cells, mean])
+            no_better[g] = _loss(held_out[cells] - trial.truth[cells]) >= _loss(errors[cells, mean])
             if no_better[g]:
                 weights[g] = np.eye(len(trial.names))[mean]
-                crossed[cells] = trial.guesses[cells, mean]
-    return Weighed(weights, crossed, no_better)
+                held_out[cells] = trial.guesses[cells, mean]
+    return Weighed(weights, held_out, no_better)

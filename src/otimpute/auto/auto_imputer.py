@@ -16,7 +16,7 @@ from sklearn.base import clone
 from .._checks import check_choice, check_count, check_flag, check_real
 from .._gpu import check_device
 from .._random import generator
-from .._stored import ByName, IfThere, Kind, Plain, Record, Scalar
+from .._stored import ByName, IfThere, Kind, Plain, RecordOf, Scalar
 from .._threads import n_threads, single_blas_thread
 from .._warn import warn_user
 from ..baselines import GaussianMixtureImputer
@@ -24,7 +24,7 @@ from ..estimator import BaseImputer, HiddenValues, TableParameters
 from ..exceptions import FitStoppedWarning, Message, OtimputeWarning, StoredFileError, Term
 from ..fitting import CellFit, Cells, ColumnLayout, FitProgress, progress_bar
 from ..table import Table, seconds_of
-from ._experts import MIXTURE, Asked, add_shrunk, read_experts
+from ._experts import MIXTURE, ExpertsParameter, add_shrunk, read_experts
 from ._learn import learn
 from ._left_out import LeftOut, Why
 from ._model import AutoModel
@@ -170,9 +170,9 @@ class AutoImputer(BaseImputer):
         "weights_": Plain(),
         "scores_": Plain(),
         "verdict_": Scalar(str),
-        "judgement_": IfThere(Record((Verdict,))),
-        "left_out_": IfThere(ByName(Record((LeftOut,)))),
-        "hidden_values_": IfThere(Record((HiddenValues,))),
+        "judgement_": IfThere(RecordOf((Verdict,))),
+        "left_out_": IfThere(ByName(RecordOf((LeftOut,)))),
+        "hidden_values_": IfThere(RecordOf((HiddenValues,))),
     }
     _state_version: ClassVar[int] = 4
     model_class: ClassVar[type] = AutoModel
@@ -181,7 +181,7 @@ class AutoImputer(BaseImputer):
     weights_: dict[Any, dict[str, float]]
     scores_: dict[Any, dict[str, dict[str, float]]]
 
-    _parameter_kinds: ClassVar[Mapping[str, Kind]] = {"experts": Asked()}
+    _parameter_kinds: ClassVar[Mapping[str, Kind]] = {"experts": ExpertsParameter()}
 
     def __init__(
         self,

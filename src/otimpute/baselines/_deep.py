@@ -23,7 +23,7 @@ from ..estimator import hide_cells, score_cells
 from ..exceptions import DivergedError, OtimputeWarning
 from ..fitting import check_callbacks, progress_bar
 from ..fitting.training import Look, Process, Schedule, TrainingOutcome, train
-from .standardised import Holes, RowFit, Rows, StandardisedImputer, Training
+from .standardised import Holes, RowFit, Rows, StandardisedImputer, TrainingSet
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -155,7 +155,7 @@ class DeepImputer(StandardisedImputer):
             check_real("max_seconds", self.max_seconds, above=0, advice="pass None for no limit")
         check_callbacks(self.callbacks)
 
-    def _fit_rows(self, training: Training) -> RowFit:
+    def _fit_rows(self, training: TrainingSet) -> RowFit:
         torch, device = torch_for(type(self).__name__), device_for(self.device)
         rows, holes, seed = training.rows, training.holes, training.seed
         hidden = hide_cells(holes, self._share_hidden(len(rows)), generator(seed, "validation"), training.groups)

@@ -14,7 +14,7 @@ from .._stored import stored
 from ..estimator import TableParameters
 from ..trees import Forest, grow_extra_trees
 from .refining import RefiningImputer, RefiningModel
-from .standardised import Holes, RowFit, Rows, Training
+from .standardised import Holes, RowFit, Rows, TrainingSet
 
 _MOST_TRIED = 50  # columns at a split: in wide tables time goes nowhere else
 
@@ -105,7 +105,7 @@ class ExtraTreesImputer(RefiningImputer):
         check_count("min_samples_leaf", self.min_samples_leaf)
         check_count("max_rows", self.max_rows)
 
-    def _fit_rows(self, training: Training) -> RowFit:
+    def _fit_rows(self, training: TrainingSet) -> RowFit:
         rows, holes = training.rows, training.holes
         rng = generator(training.seed, "extra trees")
         targets = training.targets()

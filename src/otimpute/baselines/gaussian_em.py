@@ -14,7 +14,7 @@ from .._threads import single_blas_thread
 from ..estimator import TableParameters
 from ..fitting import FitSummary
 from ..gaussian import GaussianModel, fit_gaussian
-from .standardised import RowFit, StandardisedImputer, StandardisedModel, Training
+from .standardised import RowFit, StandardisedImputer, StandardisedModel, TrainingSet
 
 
 @stored()
@@ -91,7 +91,7 @@ class GaussianEMImputer(StandardisedImputer):
         check_count("max_iter", self.max_iter)
         check_real("tol", self.tol, at_least=0)
 
-    def _fit_rows(self, training: Training) -> RowFit:
+    def _fit_rows(self, training: TrainingSet) -> RowFit:
         model = fit_gaussian(
             training.rows,
             training.holes,

@@ -17,7 +17,7 @@ from .._stored import stored
 from ..estimator import TableParameters
 from ..fitting import FitSummary
 from ..gaussian import MixtureModel, fit_gaussian, fit_mixture
-from .standardised import Holes, RowFit, Rows, StandardisedImputer, StandardisedModel, Training
+from .standardised import Holes, RowFit, Rows, StandardisedImputer, StandardisedModel, TrainingSet
 
 _ROWS_PER_COMPONENT = 5
 
@@ -139,7 +139,7 @@ class GaussianMixtureImputer(StandardisedImputer):
     def _sizes(self) -> Sequence[int]:
         return self.n_components if isinstance(self.n_components, (tuple, list)) else (self.n_components,)
 
-    def _fit_rows(self, training: Training) -> RowFit:
+    def _fit_rows(self, training: TrainingSet) -> RowFit:
         rows, holes, deadline = training.rows, training.holes, training.deadline
         start = fit_gaussian(rows, holes, deadline=deadline).fill(rows, holes)
         check_deadline(deadline)

@@ -13,7 +13,7 @@ from .._checks import check_count, check_real
 from .._stored import Array, stored
 from ..estimator import TableParameters
 from ..fitting import FitSummary
-from .standardised import Holes, RowFit, Rows, StandardisedImputer, StandardisedModel, Training
+from .standardised import Holes, RowFit, Rows, StandardisedImputer, StandardisedModel, TrainingSet
 
 
 @stored(groups="varying", start="varying", column=Array("S", index_of="varying"), coefficients="S varying", intercept="S")
@@ -105,7 +105,7 @@ class ICEImputer(StandardisedImputer):
         check_count("max_iter", self.max_iter)
         check_real("tol", self.tol, at_least=0)
 
-    def _fit_rows(self, training: Training) -> RowFit:
+    def _fit_rows(self, training: TrainingSet) -> RowFit:
         # Ridge regressions draw nothing: the seed is as good as any.
         chain = chain_without_siblings(training.groups, max_iter=self.max_iter, tol=self.tol, random_state=0)
         completed = np.asarray(chain.fit_transform(np.where(training.holes, np.nan, training.rows)))

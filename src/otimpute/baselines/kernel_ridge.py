@@ -1,4 +1,4 @@
-"""Kernel ridge regression, all columns at once."""
+"""RowKernel ridge regression, all columns at once."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ from .._random import generator
 from .._stored import Array, Real, stored
 from ..estimator import TableParameters
 from .refining import RefiningImputer, RefiningModel
-from .standardised import Holes, RowFit, Rows, Training
+from .standardised import Holes, RowFit, Rows, TrainingSet
 
 _CHUNK = 4096  # rows predicted at a time: their kernel with all known rows is held in memory
 
 
 @stored(length=Real(above=0))
 @dataclass(frozen=True)
-class Kernel:
+class RowKernel:
     """How alike rows are."""
 
     length: float
@@ -51,7 +51,7 @@ class Regression:
 
 @stored(rows="R varying")
 @dataclass(frozen=True)
-class Round:
+class KernelRound:
     """The completed rows that predictions are made from, and the regressions on them."""
 
     rows: NDArray[np.float64]  # [R, d]
@@ -61,7 +61,7 @@ class Round:
         if any(len(each.weights) != len(self.rows) for each in self.regressions):
             raise ValueError("every row needs a weight")
 
-    def predict(self, kernel: Kernel, rows: Rows, holes: Holes, deadline: float) -> Rows:
+    def predict(self, kernel: RowKernel, rows: Rows, holes: Holes, deadline: float) -> Rows:
         """Rows with every hole predicted from the other columns."""
         following = rows.copy()
         for each in self.regressions:
@@ -80,8 +80,8 @@ class Round:
 class KernelRounds:
     """Rounds of predictions, each from the rows of the one before."""
 
-    kernel: Kernel
-    rounds: list[Round]
+    kernel: RowKernel
+    rounds: list[KernelRound]
 
     def fill(self, rows: Rows, holes: Holes, deadline: float = math.inf) -> Rows:
         """Rows with better values in their holes."""
@@ -159,22 +159,22 @@ class KernelRidgeImputer(RefiningImputer):
         check_count("n_rounds", self.n_rounds)
         check_count("max_rows", self.max_rows)
 
-    def _fit_rows(self, training: Training) -> RowFit:
+    def _fit_rows(self, training: TrainingSet) -> RowFit:
         rows, holes = training.rows, training.holes
         chosen = np.arange(len(rows))
         if len(rows) > self.max_rows:
             chosen = np.sort(generator(training.seed, "rows").choice(len(rows), self.max_rows, replace=False))
-        targets, kernel = training.targets(), Kernel(self.length, self.linear)
+        targets, kernel = training.targets(), RowKernel(self.length, self.linear)
         known, known_holes = rows[chosen], holes[chosen]
-        rounds: list[Round] = []
+        rounds: list[KernelRound] = []
         for _ in range(self.n_rounds):
             regressions = [self._regress(kernel, known, known_holes, columns, training.deadline) for columns in targets]
-            rounds.append(Round(known, regressions))
+            rounds.append(KernelRound(known, regressions))
             known = rounds[-1].predict(kernel, known, known_holes, training.deadline)
         method = KernelRounds(kernel, rounds)
         return RowFit(method.fill(rows, holes, training.deadline), method)
 
-    def _regress(self, kernel: Kernel, rows: Rows, holes: Holes, columns: NDArray[np.int64], deadline: float) -> Regression:
+    def _regress(self, kernel: RowKernel, rows: Rows, holes: Holes, columns: NDArray[np.int64], deadline: float) -> Regression:
         from scipy.linalg import cho_factor, cho_solve
 
         check_deadline(deadline)

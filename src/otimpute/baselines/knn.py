@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from .._checks import check_choice, check_count
 from .._stored import Array, Whole, stored
 from ..estimator import TableParameters
-from .standardised import Holes, RowFit, Rows, StandardisedImputer, StandardisedModel, Training
+from .standardised import Holes, RowFit, Rows, StandardisedImputer, StandardisedModel, TrainingSet
 
 
 @stored(rows=Array("R varying", nan=True), n_neighbors=Whole(at_least=1))
@@ -89,6 +89,6 @@ class KNNImputer(StandardisedImputer):
         check_count("n_neighbors", self.n_neighbors)
         check_choice("weights", self.weights, ["uniform", "distance"])
 
-    def _fit_rows(self, training: Training) -> RowFit:
+    def _fit_rows(self, training: TrainingSet) -> RowFit:
         neighbours = Neighbours(np.where(training.holes, np.nan, training.rows), self.n_neighbors, self.weights)
         return RowFit(neighbours.fill(training.rows, training.holes), neighbours)

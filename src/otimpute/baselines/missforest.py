@@ -15,7 +15,7 @@ from .._stored import Whole, stored
 from ..estimator import TableParameters
 from ..fitting import FitSummary
 from ..trees import Forest
-from .standardised import Holes, RowFit, Rows, StandardisedImputer, StandardisedModel, Training
+from .standardised import Holes, RowFit, Rows, StandardisedImputer, StandardisedModel, TrainingSet
 
 _MOST_ROUNDS = 1_000_000  # nobody waits longer, and a file that asks for more is not ours
 
@@ -117,7 +117,7 @@ class MissForestImputer(StandardisedImputer):
         check_count("max_iter", self.max_iter)
         check_count("min_samples_leaf", self.min_samples_leaf)
 
-    def _fit_rows(self, training: Training) -> RowFit:
+    def _fit_rows(self, training: TrainingSet) -> RowFit:
         rows, holes = training.rows, training.holes
         seeds = generator(training.seed, "forests")
         targets = training.targets()

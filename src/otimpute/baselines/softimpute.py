@@ -13,7 +13,7 @@ from .._random import generator
 from .._stored import Real, stored
 from ..estimator import TableParameters, hide_cells, score_cells
 from ..fitting import FitSummary
-from .standardised import Holes, RowFit, Rows, StandardisedImputer, StandardisedModel, Training
+from .standardised import Holes, RowFit, Rows, StandardisedImputer, StandardisedModel, TrainingSet
 
 # Of the largest singular value: where the grid of penalties ends. Below it the solution hardly depends on the penalty.
 _SMALLEST_SHARE = 1e-3
@@ -135,7 +135,7 @@ class SoftImputer(StandardisedImputer):
         check_count("max_iter", self.max_iter)
         check_real("tol", self.tol, above=0)
 
-    def _fit_rows(self, training: Training) -> RowFit:
+    def _fit_rows(self, training: TrainingSet) -> RowFit:
         rows, holes = training.rows, training.holes
         largest = float(np.linalg.norm(rows, 2))
         grid = np.geomspace(largest, _SMALLEST_SHARE * largest, self.n_penalties)

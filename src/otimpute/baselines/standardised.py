@@ -107,7 +107,7 @@ class StandardisedModel:
 
 
 @dataclass(frozen=True)
-class Training:
+class TrainingSet:
     """Standardised rows to learn from."""
 
     rows: Rows  # [n, d], with 0 or a first guess in the holes
@@ -142,7 +142,7 @@ class StandardisedImputer(BaseImputer):
     """
 
     @abstractmethod
-    def _fit_rows(self, training: Training) -> RowFit: ...
+    def _fit_rows(self, training: TrainingSet) -> RowFit: ...
 
     def fit_cells(
         self,
@@ -163,7 +163,7 @@ class StandardisedImputer(BaseImputer):
                 fit = RowFit(rows, None)
             else:
                 fit = self._fit_rows(
-                    Training(rows, holes, layout.groups[columns.varying], layout, columns.varying, seed, deadline)
+                    TrainingSet(rows, holes, layout.groups[columns.varying], layout, columns.varying, seed, deadline)
                 )
         model = self.model_class(columns, fit.method, **more)
         return CellFit(columns.restore(fit.completed, missing), model, fit.summary)

@@ -17,7 +17,7 @@ from sklearn.utils._set_output import _get_output_config
 from sklearn.utils.validation import _check_feature_names_in, check_is_fitted, validate_data
 
 from .._random import seed_from
-from .._stored import Array, IfThere, Kind, Labels, ListOf, Record, Scalar, Whole
+from .._stored import Array, IfThere, Kind, Labels, ListOf, RecordOf, Scalar, Whole
 from .._warn import warn_user
 from ..exceptions import EmptyColumnWarning, OtimputeWarning, StoredFileError
 from ..fitting import CellFit, CellModel, Cells, ColumnLayout, FitSummary
@@ -55,14 +55,14 @@ class BaseImputer(Storable, HasTableParameters, TransformerMixin, BaseEstimator,
         "n_features_in_": Whole(at_least=1, size="table"),
         "feature_names_in_": IfThere(Labels("table")),
         "indicator_columns_": Array("I", np.int64, index_of="table"),
-        "training_table_": Record((TrainingTable,)),
-        "fit_summary_": Record((FitSummary,)),
+        "training_table_": RecordOf((TrainingTable,)),
+        "fit_summary_": RecordOf((FitSummary,)),
         "file_gaps_": IfThere(ListOf(ListOf(Scalar(str)))),
     }
 
     @classmethod
     def _kinds(cls) -> dict[str, Kind]:
-        own = {"_model": Record((cls.model_class,))} if hasattr(cls, "model_class") else {}
+        own = {"_model": RecordOf((cls.model_class,))} if hasattr(cls, "model_class") else {}
         return {**super()._kinds(), **own}
 
     @abstractmethod

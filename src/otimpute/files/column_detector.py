@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 
 from .arrow import ArrowArray, ArrowSchema, ArrowType, arrow, compute
 from .booleans import BooleanDetector, BooleanFormat
-from .columns import Cells, Column, Format, kind_of
+from .columns import CellTexts, Column, Format, kind_of
 from .dates import DateDetector, DateFormat, date_detectors
 from .dialect import Dialect
 from .numbers import NumberDetector
@@ -43,7 +43,7 @@ class ColumnDetector:
         self.n_candidates: Counter[str] = Counter()
         self.n_texts: Counter[str] | None = Counter()  # None: too many to be counted
 
-    def observe(self, cells: Cells) -> None:
+    def observe(self, cells: CellTexts) -> None:
         """Look at more fields."""
         pc = compute()
         candidates = cells.are_in(self.candidates, numbers=True)

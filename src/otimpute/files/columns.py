@@ -86,7 +86,7 @@ def kind_of(data_type: ArrowType) -> str:
     return next((kind for kind, test in tests.items() if test(data_type)), "other")
 
 
-class Cells:
+class CellTexts:
     """The fields of one column in some rows, and what they say."""
 
     def __init__(self, fields: list[str], dialect: Dialect) -> None:
@@ -111,7 +111,7 @@ class Cells:
 def read_column(rows: RawRows, k: int, column: Column, dialect: Dialect) -> ArrowArray:
     """One column of some rows as a typed array, null where fields are missing."""
     pa, pc = arrow(), compute()
-    cells = Cells(rows.column(k), dialect)
+    cells = CellTexts(rows.column(k), dialect)
     missing = cells.are_in(column.na_values, numbers=column.kind != "string")
     if column.kind == "string":
         return pc.if_else(missing, pa.scalar(None, pa.string()), cells.contents).cast(column.type)

@@ -11,7 +11,7 @@ from typing import Any, BinaryIO
 from .arrow import ArrowSchema, ArrowTable, arrow, compute
 from .chunk import Chunk
 from .column_detector import ColumnDetector, decide_columns
-from .columns import Cells, Column, kind_of, read_column
+from .columns import CellTexts, Column, kind_of, read_column
 from .csv_text import RawRows, read_rows
 from .dialect import Dialect, detect_dialect
 from .tokens import unquoted
@@ -41,7 +41,7 @@ class CsvSource:
         for chunk in chunks if dialect.header else chain([first], chunks):
             self.n_rows += len(chunk)
             for k, detector in enumerate(detectors):
-                detector.observe(Cells(chunk.column(k), dialect))
+                detector.observe(CellTexts(chunk.column(k), dialect))
         if not self.n_rows:
             raise ValueError("the file has column names but no rows; pass header=False if its only line is a row")
         self.dialect, self.columns, self.hints = decide_columns(detectors, dialect, schema)

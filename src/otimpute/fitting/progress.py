@@ -46,7 +46,7 @@ def check_callbacks(callbacks: Any) -> list[Callback]:
     return listed
 
 
-class Bar(list[Callback]):
+class ProgressBar(list[Callback]):
     """What shows progress: a list of one callback, or of none; ``ended`` takes why the fit came to its end."""
 
     ending = "finished"
@@ -57,18 +57,18 @@ class Bar(list[Callback]):
 
 
 @contextmanager
-def progress_bar(title: str, verbose: int) -> Iterator[Bar]:
+def progress_bar(title: str, verbose: int) -> Iterator[ProgressBar]:
     """A progress bar as a list of one callback, empty if not ``verbose``.
 
     It is an output of the cell in a notebook, and goes to the error stream elsewhere: as lines of text without rich.
     """
     if not verbose:
-        yield Bar()
+        yield ProgressBar()
         return
     left = _TimeLeft()
     if in_notebook():
         with NotebookBar(title, "steps", at_first=_AT_FIRST) as output:
-            shown = Bar([lambda at: output.show(at.step, at.max_steps, _latest(at), left(at))])
+            shown = ProgressBar([lambda at: output.show(at.step, at.max_steps, _latest(at), left(at))])
             yield shown
             output.ended(shown.ending)
         return
@@ -76,7 +76,7 @@ def progress_bar(title: str, verbose: int) -> Iterator[Bar]:
         from rich import console
         from rich import progress as rich
     except ModuleNotFoundError:
-        lines = Bar([_plain_lines(title, left)])
+        lines = ProgressBar([_plain_lines(title, left)])
         yield lines
         sys.stderr.write(f"{title}: {lines.ending} {left.summary()}\n")
         return
@@ -93,7 +93,7 @@ def progress_bar(title: str, verbose: int) -> Iterator[Bar]:
             note = _joined(_latest(progress), left(progress))
             bar.update(task, completed=progress.step, total=progress.max_steps, note=note)
 
-        drawn = Bar([show])
+        drawn = ProgressBar([show])
         yield drawn
         bar.update(task, total=bar.tasks[task].completed, note=f"{drawn.ending} {left.summary()}")
 
