@@ -28,6 +28,8 @@ class MethodStyle:
 
 @dataclass(frozen=True)
 class CatalogueEntry:
+    """What methods, mechanisms and metrics have in common."""
+
     name: str
     location: str  # "module:object", within otimpute
     label: str  # what figures call it
