@@ -17,15 +17,20 @@ _SOURCE = Path(__file__).parents[1] / "src" / "otimpute"
 _CACHE = Path(__file__).parents[1] / ".cache" / "numba"
 
 
+_DATA_SETS = os.environ.get("OTIMPUTE_DATA")  # some tests take it out of the environment
+
+
 def _digest_of_sources() -> str:
     digest = hashlib.sha256()
     for path in sorted(_SOURCE.rglob("*.py")):
-        digest.update(path.read_bytes())
+        content = path.read_bytes()
+        if b"_compile import" in content or path.name == "_compile.py":
+            digest.update(content)
     return digest.hexdigest()[:16]
 
 
 # numba notices a change of the file a function is in, not of the files it calls into. A cache folder per state of the
-# sources makes sure that tests never run machine code of an older callee.
+# compiled sources makes sure that tests never run machine code of an older callee.
 os.environ.setdefault("NUMBA_CACHE_DIR", str(_CACHE / _digest_of_sources()))
 
 # Without a GPU the kernel for one is run by Triton's interpreter, which has to be known before triton is imported.
@@ -36,6 +41,14 @@ if not HAS_GPU:
 settings.register_profile("same", derandomize=True, deadline=None)
 settings.register_profile("fuzz", deadline=None, print_blob=True)
 settings.load_profile("same")
+
+
+@pytest.fixture(scope="session")
+def uci() -> Path:
+    """The folder of the paper's data sets."""
+    if _DATA_SETS is None:
+        pytest.skip("the paper's data sets are not here: OTIMPUTE_DATA names no folder")
+    return Path(_DATA_SETS)
 
 
 @pytest.fixture(scope="session")

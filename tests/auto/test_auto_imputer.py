@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -24,7 +23,6 @@ from otimpute.baselines import ExtraTreesImputer, GaussianMixtureImputer, KNNImp
 from otimpute.exceptions import DivergedError, FitStoppedWarning, OtimputeWarning
 from otimpute.fitting import CellFit, FitSummary
 
-DATA = Path(__file__).parents[3] / "shared" / "data" / "uci"
 BOTH = pytest.mark.parametrize("target", ["values", "distribution"])
 
 
@@ -470,11 +468,8 @@ def test_what_could_not_be_read_is_not_written(expert, message, tmp_path):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", ["wine", "glass"])
-def test_nine_of_ten_true_values_are_within_the_error_bars(name):
-    path = DATA / f"{name}.csv"
-    if not path.exists():
-        pytest.skip("the data sets are not here")
-    complete = np.loadtxt(path, delimiter=",", skiprows=1)
+def test_nine_of_ten_true_values_are_within_the_error_bars(name, uci):
+    complete = np.loadtxt(uci / f"{name}.csv", delimiter=",", skiprows=1)
     inside = []
     for seed in range(3):
         holes = np.random.default_rng(seed).random(complete.shape) < 0.3

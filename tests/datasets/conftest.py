@@ -117,11 +117,3 @@ def card() -> Card:
 @pytest.fixture
 def table() -> bytes:
     return b"1.5,0.1,label\n-2,0.00001,label\n-0.0,3.000,label\n"
-
-
-@pytest.fixture(scope="session")
-def uci() -> Path:
-    folder = Path(__file__).parents[3] / "shared" / "data" / "uci"
-    if not folder.is_dir():
-        pytest.skip("the data sets are not on this machine")
-    return folder

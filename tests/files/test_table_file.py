@@ -48,15 +48,11 @@ def test_a_csv_is_completed_in_its_holes_only(table: Path) -> None:
     assert table.read_bytes() == CSV
 
 
-DATA = Path(__file__).parents[3] / "shared" / "data" / "uci"
-
-
-@pytest.mark.skipif(not DATA.exists(), reason="the data sets are not here")
 @pytest.mark.parametrize("name", ["MANIFEST", "ionosphere", "wine_quality_red"])
-def test_data_sets_come_out_as_they_went_in(tmp_path: Path, name: str) -> None:
-    file = read_file(DATA / f"{name}.csv")
+def test_data_sets_come_out_as_they_went_in(tmp_path: Path, name: str, uci: Path) -> None:
+    file = read_file(uci / f"{name}.csv")
     file.write(tmp_path / "out.csv", file.frame)
-    assert (tmp_path / "out.csv").read_bytes() == (DATA / f"{name}.csv").read_bytes()
+    assert (tmp_path / "out.csv").read_bytes() == (uci / f"{name}.csv").read_bytes()
 
 
 def test_pyarrow_is_needed_only_to_read_and_write(table: Path, monkeypatch: pytest.MonkeyPatch) -> None:

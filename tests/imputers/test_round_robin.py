@@ -23,7 +23,6 @@ from otimpute.imputers._net_models import NetTrainer
 from otimpute.imputers._trainees import choose_trainees
 from otimpute.metrics import energy_distance, mae, rmse
 
-DATA = Path(__file__).parents[3] / "shared" / "data" / "uci"
 QUICK = {"max_cycles": 2, "n_updates": 3, "n_pairs": 2, "random_state": 0}
 
 
@@ -138,15 +137,19 @@ def test_the_two_sided_loss_of_any_imputation_falls_as_the_batch_grows() -> None
     assert losses[2] < 0.6 * losses[1]
 
 
-SETS = {"wine": lambda: load_wine().data, "breast cancer": lambda: load_breast_cancer().data}
-if DATA.exists():
-    SETS["vowel"] = lambda: np.loadtxt(DATA / "connectionist_bench_vowel.csv", delimiter=",", skiprows=1)
+@pytest.fixture
+def vowel(uci: Path) -> np.ndarray:
+    return np.loadtxt(uci / "connectionist_bench_vowel.csv", delimiter=",", skiprows=1)
+
+
+SETS = {"wine": lambda _: load_wine().data, "breast cancer": lambda _: load_breast_cancer().data}
+SETS["vowel"] = lambda request: request.getfixturevalue("vowel")
 
 
 @pytest.mark.parametrize("model", ["linear", "mlp"])
 @pytest.mark.parametrize("name", SETS)
-def test_imputations_beat_the_column_mean(name: str, model: str) -> None:
-    X = whitened(SETS[name]())
+def test_imputations_beat_the_column_mean(name: str, model: str, request: pytest.FixtureRequest) -> None:
+    X = whitened(SETS[name](request))
     X_incomplete, missing = punch(X)
     imputed = RoundRobinImputer(model, random_state=0).fit_transform(X_incomplete)
     assert mae(X, imputed, missing) < 0.85 * mae(X, np.where(missing, np.nanmean(X_incomplete, axis=0), X), missing)
