@@ -8,8 +8,8 @@ import pytest
 from scipy.stats import chi2_contingency, kstest, mannwhitneyu
 
 from otimpute.baselines import MeanImputer
+from otimpute.reporting._before_after import BeforeAfter, read_table, see
 from otimpute.reporting._missingness import _compare_categories, _compare_numbers, _predictors, little_test
-from otimpute.reporting._seen import Seen, read_table, see
 from otimpute.reporting.data import McarTest
 
 # Air quality in New York, May to September 1973 (R's data set ``airquality``); a dash is missing.
@@ -47,7 +47,7 @@ AIR = {
 }
 
 
-def seen(X: pd.DataFrame) -> Seen:
+def seen(X: pd.DataFrame) -> BeforeAfter:
     imputer = MeanImputer().fit(X)
     return see(imputer, read_table(imputer, X), None, np.arange(len(X)))
 

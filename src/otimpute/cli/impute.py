@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from ..estimator import BaseImputer
     from ..files import TableFile
     from ..reporting import Report
-    from ..reporting.data import ErrorBars
+    from ..reporting.data import ErrorBarSummary
 
 _MOST_CELLS = 3  # of the least sure ones
 
@@ -165,7 +165,7 @@ class Fitted:
         return dict(zip(self.used, bars_of(self.imputer, self.imputer.imputation_std_).T, strict=True))
 
     @cached_property
-    def error_bars(self) -> ErrorBars | None:
+    def error_bars(self) -> ErrorBarSummary | None:
         """What they say about columns, and about the least sure cells."""
         from ..reporting import error_bars
 

@@ -67,24 +67,24 @@ class Constraints:
         """By column, as imputers take them; None where nothing is said."""
         kinds = {column.name: column.kind for column in columns}
         names = list(kinds)
-        wishes: dict[str, dict[str, Any]] = {name: {} for name in names}
+        constraints: dict[str, dict[str, Any]] = {name: {} for name in names}
         for text in self.bounds or []:
             name, pair = parse_bounds(text, names)
-            wishes[name]["bounds"] = pair
+            constraints[name]["bounds"] = pair
         for name in parse_columns("--integer", self.integer or [], names):
-            wishes[name]["integer"] = True
+            constraints[name]["integer"] = True
         for name in parse_columns("--non-negative", self.non_negative or [], names):
-            wishes[name]["non_negative"] = True
+            constraints[name]["non_negative"] = True
         listed = [("--categories", text) for text in self.categories or []] + [
             ("--ordered", text) for text in self.ordered or []
         ]
         for asked, text in listed:
             name, labels = parse_categories(asked, text, names)
             are_numbers = kinds[name] in ("integer", "number")
-            wishes[name]["categories"] = [parse_value(label) for label in labels] if are_numbers else labels
+            constraints[name]["categories"] = [parse_value(label) for label in labels] if are_numbers else labels
             if asked == "--ordered":
-                wishes[name]["ordered"] = True
-        return {name: wish for name, wish in wishes.items() if wish} or None
+                constraints[name]["ordered"] = True
+        return {name: constraint for name, constraint in constraints.items() if constraint} or None
 
 
 @dataclass(frozen=True)

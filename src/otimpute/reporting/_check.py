@@ -24,11 +24,11 @@ from ..estimator import (
     mean_over_missing,
 )
 from ..table import MomentCode, Table
-from ._seen import Cells, labels_of, names_of, rows_of, spread_of, unit_of
+from ._before_after import Cells, labels_of, names_of, rows_of, spread_of, unit_of
 from ._trial import (
     MEAN,
-    Round,
-    Trial,
+    HiddenRound,
+    HiddenTrial,
     by_copy,
     by_mean,
     by_model,
@@ -60,7 +60,7 @@ _CAVEAT = (
 class _Check:
     """A trial, and how it was made."""
 
-    trial: Trial
+    trial: HiddenTrial
     filled_by: str
     n_rows: int
     words: str
@@ -148,7 +148,7 @@ def _own_trial(imputer: BaseImputer, table: Table, most: int, seed: int) -> _Che
     rounds = []
     for k in range(int(noted.split.max()) + 1):
         hidden = ~np.isnan(guesses(rows.missing, k))
-        rounds.append(Round(hidden, hidden & table.holes.any(axis=0), weights(rows.missing, k)))
+        rounds.append(HiddenRound(hidden, hidden & table.holes.any(axis=0), weights(rows.missing, k)))
     part = np.arange(len(noted.rows))
     if len(part) > most:
         part = np.sort(generator(seed, "check").choice(part, most, replace=False))

@@ -11,9 +11,9 @@ from numpy.typing import NDArray
 from .._text import count, number, number_beside, share
 from ..estimator import BaseImputer, Finding, Measure, Rating
 from ..table import CategoryCode, ColumnCode, MomentCode, NumberCode
+from ._before_after import BeforeAfter, Cells, centre_and_spread, is_pooled, labels_of
 from ._check import MOST_FREQUENT
 from ._scale import nice_labels, nice_places
-from ._seen import Cells, Seen, centre_and_spread, is_pooled, labels_of
 from ._trial import MEAN
 from .data import ColumnCheck, ColumnReport, Shape, Statistic, Violation
 
@@ -30,7 +30,7 @@ EMPTY, BELOW, ABOVE, NOT_WHOLE, UNKNOWN, CHANGED = (
 )  # fmt: skip
 
 
-def count_violations(imputer: BaseImputer, seen: Seen) -> dict[tuple[int, str], int]:
+def count_violations(imputer: BaseImputer, seen: BeforeAfter) -> dict[tuple[int, str], int]:
     """How many cells break which promise, by column and promise."""
     found: dict[tuple[int, str], int] = {}
     for k, code in enumerate(seen.codes):
@@ -52,7 +52,7 @@ def count_violations(imputer: BaseImputer, seen: Seen) -> dict[tuple[int, str], 
 
 
 def describe_columns(
-    seen: Seen,
+    seen: BeforeAfter,
     n_missing: NDArray[np.int64],
     n_rows: int,
     violations: Mapping[tuple[int, str], int],

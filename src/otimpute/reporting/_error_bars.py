@@ -11,13 +11,13 @@ from numpy.typing import NDArray
 from .._text import number, number_beside, share
 from ..estimator import BaseImputer, bars_of, has_error_bars
 from ..table import CategoryCode, ColumnCode, MomentCode, NumberCode, Table
-from ._seen import Cells, completed_like, labels_of, names_of, read_table, rows_of, see, spread_of, unit_of
-from .data import ColumnBar, ErrorBars, UnsureCell
+from ._before_after import Cells, completed_like, labels_of, names_of, read_table, rows_of, see, spread_of, unit_of
+from .data import ColumnBar, ErrorBarSummary, UnsureCell
 
 _MOST_CELLS = 10
 
 
-def error_bars(imputer: BaseImputer, X: Any, X_imputed: Any) -> ErrorBars | None:
+def error_bars(imputer: BaseImputer, X: Any, X_imputed: Any) -> ErrorBarSummary | None:
     """Of a table that was just fitted: typical error bars, and the least sure cells; None where the imputer has none."""
     table = read_table(imputer, X)
     rows = np.arange(len(table.holes))
@@ -38,7 +38,7 @@ def bars_at(imputer: BaseImputer, table: Table, rows: NDArray[np.int64], *, fitt
         return bars_of(imputer, transform(part.source.to_native() if part.is_frame else part.source, return_std=True)[1])
 
 
-def describe_bars(imputer: BaseImputer, table: Table, completed: Any, rows: NDArray[np.int64], bars: Cells) -> ErrorBars:
+def describe_bars(imputer: BaseImputer, table: Table, completed: Any, rows: NDArray[np.int64], bars: Cells) -> ErrorBarSummary:
     """What the error bars of some ``rows`` say; values are those ``completed``, or what ``transform`` makes of them."""
     names, holes = names_of(imputer), table.holes[rows]
     known = [np.flatnonzero(holes[:, k] & ~np.isnan(bars[:, k])) for k in range(len(names))]
@@ -61,7 +61,7 @@ def describe_bars(imputer: BaseImputer, table: Table, completed: Any, rows: NDAr
                     UnsureCell(int(rows[place]) + 1, names[k], shown, _text(code, bar), bar / size)
                 )  # fmt: skip
     numbers, categories = (sorted(each, key=lambda cell: -cell.size)[:_MOST_CELLS] for each in cells.values())
-    return ErrorBars(columns, numbers, categories)
+    return ErrorBarSummary(columns, numbers, categories)
 
 
 def _text(code: ColumnCode, bar: float) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from .._text import signed
-from ._seen import Cells, Seen, is_nominal, standardised
+from ._before_after import BeforeAfter, Cells, is_nominal, standardised
 from .data import Correlations, Joint, Projection
 
 _MOST_COLUMNS = 24
@@ -16,12 +16,12 @@ _MOST_CHANGES = 5
 _WORTH_SAYING = 0.1
 
 
-def describe_joint(seen: Seen, rng: np.random.Generator) -> Joint:
+def describe_joint(seen: BeforeAfter, rng: np.random.Generator) -> Joint:
     """Correlations before and after, and the rows in the plane."""
     return Joint(_correlations(seen), _projection(seen, rng))
 
 
-def _correlations(seen: Seen) -> Correlations | None:
+def _correlations(seen: BeforeAfter) -> Correlations | None:
     able = [
         k
         for k, code in enumerate(seen.codes)
@@ -60,7 +60,7 @@ def _cells(matrix: Cells) -> list[list[float | None]]:
     return [[None if np.isnan(value) else round(float(value), 3) for value in row] for row in matrix]
 
 
-def _projection(seen: Seen, rng: np.random.Generator) -> Projection | None:
+def _projection(seen: BeforeAfter, rng: np.random.Generator) -> Projection | None:
     """The two principal components of the completed, standardised table."""
     z = np.nan_to_num(standardised(seen.coordinates))
     z = np.clip(z[:, z.any(axis=0)], -_FARTHEST, _FARTHEST)  # one mistyped number must not be the whole picture

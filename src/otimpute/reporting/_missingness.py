@@ -11,8 +11,8 @@ from scipy.stats import chi2, norm, rankdata
 from .._text import count, listed, number, share
 from ..gaussian import fit_gaussian
 from ..table import CategoryCode, ColumnCode, MomentCode, NumberCode
-from ._seen import Cells, Seen, is_nominal, standardised
-from .data import Association, ColumnHoles, Matrix, McarTest, Missingness, Pattern, Patterns, Predictors
+from ._before_after import BeforeAfter, Cells, is_nominal, standardised
+from .data import Association, ColumnHoles, Matrix, McarTest, MissingnessFacts, Pattern, Patterns, Predictors
 
 _MOST_PATTERN_COLUMNS = 16
 _MOST_PATTERNS = 14
@@ -36,14 +36,16 @@ _CAVEAT = (
 )
 
 
-def describe_missingness(names: list[str], codes: tuple[ColumnCode, ...], holes: NDArray[np.bool_], seen: Seen) -> Missingness:
+def describe_missingness(
+    names: list[str], codes: tuple[ColumnCode, ...], holes: NDArray[np.bool_], seen: BeforeAfter
+) -> MissingnessFacts:
     """Of all rows how much is missing and in which patterns; of the ``seen`` ones what goes with it."""
     n_rows = len(holes)
     n_missing = holes.sum(axis=0)
     columns = [
         ColumnHoles(name, code.kind, int(n), float(n / n_rows)) for name, code, n in zip(names, codes, n_missing, strict=True)
     ]
-    return Missingness(columns, _patterns(names, holes), _matrix(names, holes), _predictors(seen), little_test(seen))
+    return MissingnessFacts(columns, _patterns(names, holes), _matrix(names, holes), _predictors(seen), little_test(seen))
 
 
 def _most_missing(holes: NDArray[np.bool_], most: int) -> NDArray[np.int64]:
@@ -78,7 +80,7 @@ def _matrix(names: list[str], holes: NDArray[np.bool_]) -> Matrix:
     return Matrix([names[k] for k in shown], (edges[:-1] + 1).tolist(), len(holes), shares, n_left_out)
 
 
-def _predictors(seen: Seen) -> Predictors:
+def _predictors(seen: BeforeAfter) -> Predictors:
     """Compare each column's values between rows where another one is missing and rows where it is not."""
     predicted = _most_missing(seen.holes, seen.holes.shape[1])
     able = [k for k, code in enumerate(seen.codes) if code.width]
@@ -151,7 +153,7 @@ def _compare_categories(values: Cells, absent: Cells) -> tuple[Cells, Cells, Cel
     return tuple(np.where(enough, each, np.nan) for each in (strength, p_value, most))  # type: ignore[return-value]
 
 
-def _in_words(seen: Seen, target: int, k: int, sign: float) -> str:
+def _in_words(seen: BeforeAfter, target: int, k: int, sign: float) -> str:
     code, name = seen.codes[k], seen.names[k]
     known = ~np.isnan(seen.before[:, k])
     values, absent = seen.before[known, k], seen.holes[known, target]
@@ -173,7 +175,7 @@ def _in_words(seen: Seen, target: int, k: int, sign: float) -> str:
     return f"{words}: in {share(here)} of those rows, in {share(elsewhere)} of the others"
 
 
-def little_test(seen: Seen) -> McarTest:
+def little_test(seen: BeforeAfter) -> McarTest:
     """Little's χ² test on the columns that are numbers, dates or in order.
 
     R. J. A. Little, A test of missing completely at random for multivariate data with missing values, JASA 83, 1988.
@@ -229,7 +231,7 @@ def _p(value: float) -> str:
     return "< 0.001" if value < 0.001 else f"= {number(round(value, 3))}"
 
 
-def speaks_against_chance(found: Missingness) -> str:
+def speaks_against_chance(found: MissingnessFacts) -> str:
     """In a sentence, what in the table speaks against values missing completely at random; empty if nothing does."""
     reasons = []
     if found.predictors.strongest:

@@ -1,4 +1,4 @@
-"""Round numbers to label an axis with."""
+"""HiddenRound numbers to label an axis with."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def nice_places(low: float, high: float) -> NDArray[np.float64]:
 
 
 def nice_labels(places: Sequence[float] | NDArray[np.float64]) -> list[str]:
-    """Round numbers with as many decimals as they all need; very large and very small ones with an exponent.
+    """HiddenRound numbers with as many decimals as they all need; very large and very small ones with an exponent.
 
     >>> nice_labels([1.5, 2.0, 2.5]), nice_labels([0.0, 20.0]), nice_labels([1e-7, 2e-7])
     (['1.5', '2.0', '2.5'], ['0', '20'], ['1e-07', '2e-07'])

@@ -9,7 +9,7 @@ from typing import Any
 
 from ..estimator import BaseImputer
 from ..fitting import CURVES
-from .data import Curve, LeftOut, Training, Weights
+from .data import Curve, LeftOutMethod, Training, Weights
 
 _MOST_COLUMNS = 40
 
@@ -21,7 +21,7 @@ def describe_training(imputer: BaseImputer, columns_with_holes: Sequence[str]) -
     steps = history.get(counted, [])
     curves = [_curve(words, steps, history[name]) for name, words in CURVES.items() if history.get(name)]
     words = [line for line in (summary.ended, *getattr(imputer, "verdict_", "").splitlines()) if line]
-    left_out = [LeftOut(name, each.why, each.words) for name, each in getattr(imputer, "left_out_", {}).items()]
+    left_out = [LeftOutMethod(name, each.why, each.words) for name, each in getattr(imputer, "left_out_", {}).items()]
     found = getattr(imputer, "judgement_", None)
     return Training(
         words, summary.converged, counted, curves, _weights(imputer, columns_with_holes), left_out,

@@ -18,7 +18,7 @@ from ..estimator import BaseImputer, HiddenValues, Missingness, column_means, hi
 from ..exceptions import DivergedError
 from ..fitting import ColumnLayout
 from ..table import Table
-from ._seen import Cells, numbers_in, to_numbers
+from ._before_after import Cells, numbers_in, to_numbers
 
 Holes = NDArray[np.bool_]
 Guess = Callable[[Holes, int], Cells]  # which coordinates are missing, and in which round -> one number per cell
@@ -35,7 +35,7 @@ _FAILURES = (DivergedError, ArithmeticError, np.linalg.LinAlgError)
 
 
 @dataclass(frozen=True)
-class Trial:
+class HiddenTrial:
     """What became of hidden values."""
 
     column: NDArray[np.int64]  # [N]
@@ -46,7 +46,7 @@ class Trial:
 
 
 @dataclass(frozen=True)
-class Round:
+class HiddenRound:
     """Cells that are hidden together."""
 
     hidden: Holes  # [n, d]
@@ -54,7 +54,7 @@ class Round:
     weight: Cells  # [n, d]: how much each counts in its column
 
 
-def draw_rounds(imputer: BaseImputer, rows: Table, most_rounds: int, rng: np.random.Generator) -> list[Round]:
+def draw_rounds(imputer: BaseImputer, rows: Table, most_rounds: int, rng: np.random.Generator) -> list[HiddenRound]:
     """Hide a tenth of columns with holes, the way their values are missing; again and again while these are few values."""
     usable = ~imputer.training_table_.empty
     groups = imputer.training_table_.layout.groups
@@ -69,12 +69,12 @@ def draw_rounds(imputer: BaseImputer, rows: Table, most_rounds: int, rng: np.ran
     for _ in range(n_rounds):
         hidden, weight = np.zeros(rows.holes.shape, dtype=bool), np.zeros(rows.holes.shape)
         hidden[:, columns], weight[:, columns] = hide_like_missing(how, np.where(with_holes, _SHARE_HIDDEN, 0.0), rng)
-        rounds.append(Round(hidden, hidden & rows.holes.any(axis=0) & ~used, weight))
+        rounds.append(HiddenRound(hidden, hidden & rows.holes.any(axis=0) & ~used, weight))
         used |= hidden
     return rounds
 
 
-def run_trial(imputer: BaseImputer, rows: Table, rounds: Sequence[Round], methods: Mapping[str, Guess]) -> Trial:
+def run_trial(imputer: BaseImputer, rows: Table, rounds: Sequence[HiddenRound], methods: Mapping[str, Guess]) -> HiddenTrial:
     """Have all methods fill in what is hidden in each round."""
     truth, groups = numbers_in(rows), imputer.training_table_.encoding.groups
     guesses: dict[str, list[Cells]] = {name: [np.empty(0)] for name in methods}
@@ -94,7 +94,7 @@ def run_trial(imputer: BaseImputer, rows: Table, rounds: Sequence[Round], method
     true = np.concatenate([np.empty(0), *(truth[each.scored] for each in rounds)])
     weight = np.concatenate([np.empty(0), *(each.weight[each.scored] for each in rounds)])
     complete = {name: np.concatenate(parts) for name, parts in guesses.items() if name not in failures}
-    return Trial(column, true, weight, complete, failures)
+    return HiddenTrial(column, true, weight, complete, failures)
 
 
 def by_peers(original: BaseImputer, rows: Table, seed: int, *, rounded: bool = True) -> dict[str, Guess]:

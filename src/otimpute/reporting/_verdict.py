@@ -9,14 +9,14 @@ from ..estimator import Measure, Overall, Rating, rate
 from ._check import MOST_FREQUENT
 from ._missingness import speaks_against_chance
 from ._trial import MEAN
-from .data import ColumnReport, HiddenCheck, Light, Missingness, TableFacts, Training
+from .data import ColumnReport, HiddenCheck, Light, MissingnessFacts, TableFacts, Training
 
 _CANNOT_KNOW = "Whether values are missing because of what they are themselves, no data can tell."
 
 
 def give_verdict(
     table: TableFacts,
-    missingness: Missingness,
+    missingness: MissingnessFacts,
     training: Training,
     columns: Sequence[ColumnReport],
     check: HiddenCheck | None,
@@ -110,7 +110,7 @@ def _trusted(columns: Sequence[ColumnReport]) -> Light:
     return Light("trusted", Rating.GOOD, question, answer)
 
 
-def _by_chance(missingness: Missingness) -> Light:
+def _by_chance(missingness: MissingnessFacts) -> Light:
     question = "Are values missing by chance alone?"
     against = speaks_against_chance(missingness)
     if against:

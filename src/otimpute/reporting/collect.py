@@ -23,12 +23,12 @@ from .._random import generator
 from .._text import count, listed
 from ..estimator import BaseImputer
 from ..table import CategoryCode, Table
+from ._before_after import completed_like, names_of, read_table, see
 from ._check import check_on_hidden
 from ._columns import count_violations, describe_columns
 from ._error_bars import bars_at, describe_bars
 from ._joint import describe_joint
 from ._missingness import describe_missingness
-from ._seen import completed_like, names_of, read_table, see
 from ._training import describe_training
 from ._verdict import give_verdict
 from .data import HiddenCheck, ReportData, Reproduce, TableFacts
@@ -84,8 +84,8 @@ def collect(
     checks = {each.name: each for each in done.columns} if done else None
     fitted = completed is not None and imputer.training_table_.rows.are_all_of(table.values, table.missing)
     bars = bars_at(imputer, table, rows, fitted=fitted)
-    told = None if bars is None else describe_bars(imputer, table, completed, rows, bars)
-    typical = {each.name: each.words for each in told.columns} if told else {}
+    bar_summary = None if bars is None else describe_bars(imputer, table, completed, rows, bars)
+    typical = {each.name: each.words for each in bar_summary.columns} if bar_summary else {}
     columns = [
         replace(column, error_bar=typical.get(column.name, ""))
         for column in describe_columns(seen, n_missing, n_rows, violations, checks, draws=draws)
@@ -99,7 +99,7 @@ def collect(
         missingness=missingness,
         training=training,
         columns=columns,
-        error_bars=told,
+        error_bars=bar_summary,
         joint=describe_joint(seen, generator(seed, "points")),
         check=done,
         no_check=no_check,

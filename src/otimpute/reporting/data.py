@@ -112,7 +112,7 @@ class McarTest:
 
 
 @dataclass(frozen=True)
-class Missingness:
+class MissingnessFacts:
     """Everything about what was not there."""
 
     columns: list[ColumnHoles]
@@ -142,7 +142,7 @@ class Weights:
 
 
 @dataclass(frozen=True)
-class LeftOut:
+class LeftOutMethod:
     """An expert that could not be asked."""
 
     expert: str
@@ -159,7 +159,7 @@ class Training:
     step_name: str
     curves: list[Curve]
     weights: Weights | None
-    left_out: list[LeftOut]  # of many experts
+    left_out: list[LeftOutMethod]  # of many experts
     judgement: dict[str, Any] | None  # what an imputer that hides values itself found, as data
 
 
@@ -231,7 +231,7 @@ class UnsureCell:
 
 
 @dataclass(frozen=True)
-class ErrorBars:
+class ErrorBarSummary:
     """What an imputer says about how sure it is."""
 
     columns: list[ColumnBar]
@@ -330,10 +330,10 @@ class ReportData:
     title: str
     table: TableFacts
     verdict: list[Light]
-    missingness: Missingness
+    missingness: MissingnessFacts
     training: Training
     columns: list[ColumnReport]
-    error_bars: ErrorBars | None  # of imputers that have them
+    error_bars: ErrorBarSummary | None  # of imputers that have them
     joint: Joint
     check: HiddenCheck | None
     no_check: str  # why there is none

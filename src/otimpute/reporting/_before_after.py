@@ -30,7 +30,7 @@ _UNITS = ((86_400 * 365.25, "years"), (86_400.0, "days"), (3600.0, "hours"), (60
 
 
 @dataclass(frozen=True)
-class Seen:
+class BeforeAfter:
     """Some rows of a table, before and after.
 
     A number's value is itself, a category's its place among the categories, a date's the seconds since the first one.
@@ -53,7 +53,7 @@ class Seen:
         """Which cells were holes and are none any more."""
         return self.holes & ~np.isnan(self.after)
 
-    def take(self, rows: NDArray[np.int64]) -> Seen:
+    def take(self, rows: NDArray[np.int64]) -> BeforeAfter:
         """Some of the rows."""
         parts = (
             "before", "after", "holes", "still_holes", "changed", "values", "missing", "coordinates",
@@ -110,7 +110,7 @@ def names_of(imputer: BaseImputer) -> list[str]:
     return [str(name) for name in getattr(imputer, "feature_names_in_", range(imputer.n_features_in_))]
 
 
-def see(imputer: BaseImputer, table: Table, completed: Any, rows: NDArray[np.int64]) -> Seen:
+def see(imputer: BaseImputer, table: Table, completed: Any, rows: NDArray[np.int64]) -> BeforeAfter:
     """Some rows before and after; where nothing is ``completed`` the imputer fills them, each alone."""
     part = rows_of(table, rows)
     if completed is None:
@@ -125,7 +125,7 @@ def see(imputer: BaseImputer, table: Table, completed: Any, rows: NDArray[np.int
     except ValueError as error:  # X itself was read before
         raise ValueError(f"X_imputed cannot be what was made of X: {error}") from error
     was, now = numbers_in(part), numbers_in(read)
-    return Seen(
+    return BeforeAfter(
         names_of(imputer), _kinds(part), part.codes, was, now, part.holes, read.holes, _changed(part, read, was, now),
         part.values, part.missing, np.where(read.missing, np.nan, read.values),
     )  # fmt: skip
