@@ -330,7 +330,7 @@ def test_in_a_kernel_progress_leaves_one_line(outputs: dict[str, list[Any]]) -> 
     )
     assert not line["data"]
     line, result = outputs["auto"]
-    assert re.fullmatch(rf"Asking experts: finished after \d+ steps in {TIME}", line["data"]["text/plain"])
+    assert re.fullmatch(rf"Comparing methods: finished after \d+ steps in {TIME}", line["data"]["text/plain"])
     assert result["data"]["text/plain"] == "'On'"
     (line,) = outputs["fetch"]
     assert re.fullmatch(f"iris: 4 kB in {TIME}", line["data"]["text/plain"])

@@ -66,41 +66,43 @@ class CompleteTable:
 
 
 class AutoImputer(BaseImputer):
-    """Impute any table well: several different experts, combined by how well they fill in hidden values.
+    """Impute any table: several methods, weighted per column by their error on held-out values.
 
-    No single method wins everywhere. Some observed values are hidden the way the table's own values are missing, all experts
-    fill them in, and each gets the weight that would have been best, column by column; then the experts that count are fitted
-    to the whole table. Which ones are asked by default, and how they compare with single methods, is in docs/studies/auto.md.
+    No single method wins everywhere. Some observed values are hidden, in the way the table's own values are missing; every
+    method (expert) imputes them, and gets the weight in each column that would have been best. The experts with weight are then
+    fitted to the whole table. How the default experts were chosen, and how they compare with single methods, is in
+    docs/studies/auto.md.
 
     ================== ===================================================================================
-    mean               the column's mean, or its most frequent category; always asked
-    gaussian_em        one Gaussian for all rows (`GaussianEMImputer`): straight relations
-    gaussian_em_shrunk the same, leaning on independent columns; asked with it where rows are few
+    mean               the column's mean, or its most frequent category; always included
+    gaussian_em        one Gaussian for all rows (`GaussianEMImputer`): linear relations
+    gaussian_em_shrunk the same with a stronger prior; added where there are few rows per column
     gaussian_mixture   mixtures of 8, 16 and 32 Gaussians (`GaussianMixtureImputer`): clusters and curves
     sinkhorn           optimal transport (`SinkhornImputer`)
-    extra_trees        extremely randomised trees (`ExtraTreesImputer`), which refine what those above made of it
+    extra_trees        extremely randomised trees (`ExtraTreesImputer`), which refine the result of those above
     kernel_ridge       kernel ridge regression (`KernelRidgeImputer`), which does too
     ================== ===================================================================================
 
     Parameters
     ----------
     experts : list of names, imputers or regressors, default=None
-        Who is asked: names of the table above, or of any other imputer as the command line has them (``"knn"``,
+        The methods to combine: names of the table above or of any other imputer, as the command line has them (``"knn"``,
         ``"missforest"``, ``"ice"``, …); imputers of otimpute, of scikit-learn or of your own, such as
-        ``["gaussian_mixture", KNNImputer()]``, or regressors of scikit-learn, which then predict every column from the others.
+        ``["gaussian_mixture", KNNImputer()]``; or regressors of scikit-learn, which then predict every column from the others.
     target : {"values", "distribution"}, default="values"
-        ``"values"``: single values are as near to the truth as can be, but vary less than true ones do. ``"distribution"``:
-        each is a random draw around that, so that columns and their relations keep their shape; single values are further off.
+        ``"values"``: imputed values are as close to the truth as possible, but vary less than true values do.
+        ``"distribution"``: each is a random draw, so that columns and their relations keep their distribution; single values
+        are further off.
     n_splits : int or None, default=None
-        How many times values are hidden, 15 % of the observed ones each time (3 % in columns without holes); None is 3, and up
-        to 8 for small tables.
+        How many times values are hidden, 15 % of the observed ones each time (3 % in columns without missing values). None: 3,
+        and up to 8 for small tables.
     max_seconds : float or None, default=None
-        About how long a fit may take. There are fewer trials, and experts for which there is no time are left out; the Gaussian
-        always stays. Compiling on a machine's first fit is not counted.
+        Approximate time limit of a fit. There are fewer splits, and experts for which there is no time are left out; the
+        Gaussian always stays. Compilation in a machine's first fit is not counted.
     n_jobs : int or None, default=None
         Experts fitted at the same time; -1 uses all cores. The result does not depend on it.
     device : {"auto", "cpu", "cuda"}, default="auto"
-        Where experts that are asked by name compute, if they can choose (``sinkhorn``); as in `SinkhornImputer`.
+        Where experts given by name compute, if they can choose (``sinkhorn``); as in `SinkhornImputer`.
     random_state : int, Generator, RandomState or None, default=None
         Same seed, same result.
     verbose : int, default=0
@@ -114,7 +116,7 @@ class AutoImputer(BaseImputer):
     integers : {"round", "float"}, default="round"
         Whether imputed integers and booleans are rounded so that the column keeps its type, or become floats.
     constraints : dict, default=None
-        What imputed values of a column must obey, as in `SinkhornImputer`.
+        Constraints on the imputed values of a column, as in `SinkhornImputer`.
     max_categories : int or None, default=50
         How many categories of a column are told apart, as in `SinkhornImputer`.
 
@@ -123,20 +125,20 @@ class AutoImputer(BaseImputer):
     weights_ : dict
         By column, the weight of each expert; those of a column sum to one.
     scores_ : dict
-        By column and expert, how far off hidden values were: ``"mae"`` and ``"rmse"`` in the column's units (dates: seconds),
+        By column and expert, the error on hidden values: ``"mae"`` and ``"rmse"`` in the column's units (dates: seconds),
         or ``"wrong"``, the share of wrong categories and booleans. ``"stack"`` is the combination, by weights learned from
         other hidden values than those it is scored on.
     verdict_ : str
-        What to make of that, in plain words.
+        How far to trust the imputation, in plain words.
     judgement_ : Verdict
-        The same as data: what hidden values show about each column with holes and about all of them, and who is trusted.
+        The same as data: what hidden values show about each column with missing values and about all of them.
     left_out_ : dict
-        By expert that could not be asked, why: ``why`` is ``"no time"`` or ``"failed"``, ``words`` says it for people.
+        Experts that were left out, and why: ``why`` is ``"no time"`` or ``"failed"``, ``words`` says it for people.
     imputation_std_ : array or frame [n_rows, n_columns]
         Error bars of the table that was fitted, as a table of its kind; not stored by ``save``. Calibrated on hidden values:
         90 % of true values are within ± 1.645 of these (docs/studies/coverage.md). In the column's units (dates: seconds); for
-        a category or boolean the chance that it is wrong; 0 where a value was observed, NaN where nothing is known: in columns
-        with one value or none, and categories too few to try.
+        a category or boolean the probability that it is wrong; 0 where a value was observed, NaN where nothing is known: in
+        columns with one value or none, and categories too few to try.
     hidden_values_ : HiddenValues
         The values that were hidden, and what was imputed for them.
 
@@ -321,7 +323,7 @@ class AutoImputer(BaseImputer):
         draws = self.target == "distribution"
         if draws:
             experts.setdefault(MIXTURE, GaussianMixtureImputer())  # draws are made with it
-        with single_blas_thread(), progress_bar("Asking experts", self.verbose) as bar:
+        with single_blas_thread(), progress_bar("Comparing methods", self.verbose) as bar:
 
             def progress(n_asked: int, n_to_ask: int) -> None:
                 for show in bar:
