@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from scipy.special import logsumexp, softmax
 
-import otimpute.imputers._checkpoint as checkpoints
+import otimpute.fitting.checkpoint as checkpoints
 import otimpute.imputers._gpu_steps as gpu_steps
 import otimpute.imputers._gpu_tables as gpu_tables
 import otimpute.imputers._transport_imputer as transport_imputer
