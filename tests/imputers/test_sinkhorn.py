@@ -36,7 +36,7 @@ def test_the_paper_preset_is_the_published_table() -> None:
     expected = {
         "epsilon": "authors", "batch_size": "auto", "n_pairs": 1, "max_steps": 3000, "learning_rate": 1e-2,
         "step_decay": 1.0, "tail_average": 0.0, "initial": "mean", "noise": 0.1, "metric": "euclidean",
-        "imputed_weight": 1.0, "one_sided": False, "scale": False, "tol": 0.0,
+        "one_sided": False, "scale": False, "tol": 0.0,
     }  # fmt: skip
     assert {name: getattr(preset, name) for name in expected} == expected
     assert SinkhornImputer.paper(max_steps=5).max_steps == 5
@@ -266,8 +266,6 @@ def test_without_rich_progress_is_told_in_plain_lines(
         ({"initial": "median"}, ValueError, "initial"),
         ({"noise": -1}, ValueError, "noise"),
         ({"metric": "cosine"}, ValueError, "metric must be one of"),
-        ({"metric": "covariance", "imputed_weight": 0.5}, ValueError, 'pass metric="euclidean"'),
-        ({"imputed_weight": 0}, ValueError, "imputed_weight"),
         ({"one_sided": "yes"}, TypeError, "one_sided must be True or False, got 'yes'"),
         ({"scale": 2}, TypeError, "scale"),
         ({"tol": -1}, ValueError, "tol"),

@@ -59,7 +59,7 @@ def compiled(values, missing, A, epsilon, n_steps, m, n_pairs, rate, seed, *, ta
     if not np.array_equal(A, np.eye(d)):
         metric, precision = np.zeros((width, width), np.float32), np.zeros((width, width), np.float32)
         metric[:d, :d], precision[:d, :d] = A, A @ A
-    geometry = Geometry(metric, precision, 1 / epsilon, 1.0, d)
+    geometry = Geometry(metric, precision, 1 / epsilon, d)
     steps = CpuSteps(make_cells(work, missing), geometry, Plan(seed, *pools, 400, 60), m, n_pairs, n_jobs)
     schedule = DescentSchedule(n_steps, rate, 1.0, tail, 0.0, np.inf)
     (outcome,) = descend(steps, schedule, [None], [], Checkpoint(None, {}, seed))
