@@ -47,7 +47,7 @@ def fill_a_table() -> None:
     tables = {
         "otimpute": X_imputed,
         "KNN": KNNImputer().fit_transform(X_incomplete),
-        "ICE (scikit-learn's IterativeImputer)": ICEImputer(random_state=0).fit_transform(X_incomplete),
+        "ICE (scikit-learn's IterativeImputer)": ICEImputer().fit_transform(X_incomplete),
         "column mean": MeanImputer().fit_transform(X_incomplete),
     }
     print(f"{'error against the hidden truth':40}{'MAE':>7}{'RMSE':>8}{'energy distance':>18}")
@@ -94,7 +94,7 @@ def draw_toys() -> None:
     bold |= {"max_steps": 5000, "random_state": 0}
     methods = {
         "column mean": MeanImputer(),
-        "ICE (linear chains)": ICEImputer(random_state=0),
+        "ICE (linear chains)": ICEImputer(),
         "otimpute, set for curves": SinkhornImputer(**bold),
         "the same, one-sided": SinkhornImputer(**bold, one_sided=True),
     }

@@ -2,8 +2,8 @@
 A first table
 =============
 
-Fill a table, look at what was filled in, and ask whether to believe it. The table is scikit-learn's: chemical analyses of
-wines. A fifth of its values is hidden, so that the truth is known.
+Impute a table, look at the imputed values, and see how far to trust them. The table comes from scikit-learn: chemical
+analyses of wines. A fifth of its values is hidden, so that the truth is known.
 """
 
 import tempfile
@@ -21,20 +21,19 @@ table = complete.mask(missing)
 print(table.head())
 
 # %%
-# One line fills it. What comes back is a frame with the same columns, index and types; values that were there are untouched.
+# One line imputes it. The result is a frame with the same columns, index and dtypes; observed values are untouched.
 
 imputer = otimpute.AutoImputer(random_state=0)
 filled = imputer.fit_transform(table)
 print(filled.head())
 
 # %%
-# The verdict says how good that is, measured on values that were hidden to find out.
+# The verdict says how good the result is, measured on held-out values.
 
 print(imputer.verdict_)
 
 # %%
-# Look at it: every point is a wine. Where a value was filled in, a bar shows the range in which the truth lies in 90 % of the
-# cases, as far as the imputer can tell.
+# Every point is a wine. Where a value was imputed, a bar shows the range that should contain the truth in 90 % of the cases.
 
 COMPLETE, IMPUTED = "#8a8f98", "#d1495b"
 bars = 1.645 * imputer.imputation_std_
@@ -43,17 +42,17 @@ figure, axes = plt.subplots(1, 2, figsize=(10, 4), layout="constrained")
 for axis, (x, y) in zip(axes, (("total_phenols", "flavanoids"), ("alcohol", "color_intensity")), strict=True):
     j, k = table.columns.get_loc(x), table.columns.get_loc(y)
     holes = missing[:, j] | missing[:, k]
-    axis.scatter(filled[x][~holes], filled[y][~holes], s=10, color=COMPLETE, label="as it was")
+    axis.scatter(filled[x][~holes], filled[y][~holes], s=10, color=COMPLETE, label="observed")
     axis.errorbar(
         filled[x][holes], filled[y][holes], xerr=bars[x][holes], yerr=bars[y][holes],
-        fmt="o", ms=3, lw=0.6, color=IMPUTED, label="filled in",
+        fmt="o", ms=3, lw=0.6, color=IMPUTED, label="imputed",
     )  # fmt: skip
     axis.set(xlabel=x.replace("_", " "), ylabel=y.replace("_", " "))
 axes[0].legend(frameon=False, loc="lower right")
 plt.show()
 
 # %%
-# Here the truth is known, so all of it can be checked: filled in against true values, on the diagonal if right.
+# Here the truth is known, so the result can be checked: imputed against true values, on the diagonal if exact.
 
 figure, axes = plt.subplots(1, 6, figsize=(10, 2.1), layout="constrained")
 for k, (axis, name) in enumerate(zip(axes, table.columns, strict=True)):
@@ -62,11 +61,11 @@ for k, (axis, name) in enumerate(zip(axes, table.columns, strict=True)):
     axis.scatter(true, guess, s=8, color=IMPUTED)
     axis.set_title(name.replace("_", " "), fontsize=9)
     axis.set(xticks=[], yticks=[], aspect="equal", adjustable="datalim")
-axes[0].set(xlabel="true", ylabel="filled in")
+axes[0].set(xlabel="true", ylabel="imputed")
 plt.show()
 
 # %%
-# On a table of your own there is no truth. A report puts on one page what can be said without it.
+# For your own table the truth is unknown. A report shows on one page what can be said without it.
 
 page = Path(tempfile.mkdtemp()) / "report.html"
 for light in otimpute.report(imputer, table, page, X_imputed=filled).data.verdict:

@@ -1,9 +1,9 @@
 """
-Optimal transport fills holes
+How optimal transport imputes
 =============================
 
 The idea of *Missing Data Imputation using Optimal Transport* (Muzellec, Josse, Boyer, Cuturi, 2020), step by step, with
-nothing but `otimpute.sinkhorn_divergence`. `otimpute.SinkhornImputer` does this for real tables, compiled.
+nothing but `otimpute.sinkhorn_divergence`. `otimpute.SinkhornImputer` does the same in compiled code, for real tables.
 """
 
 import matplotlib.pyplot as plt
@@ -15,8 +15,8 @@ from otimpute.datasets import make_toy
 COMPLETE, IMPUTED, PLAN = "#8a8f98", "#d1495b", "#3d6fb4"
 
 # %%
-# Points near a half-moon; a third of them lose one of their two coordinates. A first guess for what is missing is the mean of
-# the column, with some noise.
+# Points near a half-moon; a third of them lose one of their two coordinates. The initial guess for a missing value is the mean
+# of the column, with some noise.
 
 rng = np.random.default_rng(0)
 truth = make_toy("half_moon", 400, rng)
@@ -29,10 +29,10 @@ X = np.where(missing, np.nanmean(X, axis=0) + 0.3 * rng.normal(size=X.shape), X)
 complete, incomplete = np.flatnonzero(~missing.any(axis=1)), np.flatnonzero(missing.any(axis=1))
 
 # %%
-# Take a random batch of complete rows and a random batch of rows with a guess in them. Values are missing by chance here, so
-# both batches should look like draws from one distribution. How far they are from that is measured by moving one onto the other
-# at the least cost. The **plan** says how much of each point goes where (lines on the left; ε makes it a little blurred, which
-# makes it smooth and quick to compute). The Sinkhorn divergence is that cost, less what the blur alone costs.
+# Take a random batch of complete rows and a random batch of rows with a guess in them. Values are missing at random here, so
+# both batches should look like samples of one distribution. How far they are from that is measured by moving one onto the other
+# at the lowest cost. The **plan** says how much of each point goes where (lines on the left; ε blurs it slightly, which
+# makes it smooth and fast to compute). The Sinkhorn divergence is that cost, minus the cost of the blur alone.
 #
 # Its **gradient** says where each point should go to make the batches more alike (arrows on the right). Observed coordinates
 # stay; missing ones move a little that way: sideways if x is missing, up or down if y is.
@@ -62,13 +62,13 @@ figure.legend(*axes[0].get_legend_handles_labels(), loc="outside lower center", 
 plt.show()
 
 # %%
-# Again and again, with new batches and ever smaller steps. That is all.
+# Repeat this with new batches and ever smaller steps. That is all.
 
 N_STEPS = 800
 moments = {0: X.copy()}
 for step in range(1, N_STEPS + 1):
     known, guessed = two_batches()
-    gradient = sinkhorn_divergence(X[known], X[guessed], epsilon=EPSILON, tolerance=1e-2).gradient_y
+    gradient = sinkhorn_divergence(X[known], X[guessed], epsilon=EPSILON, tol=1e-2).gradient_y
     X[guessed] -= np.where(missing[guessed], (1 - step / N_STEPS) * 0.5 * SIZE * gradient, 0.0)
     if step in (10, 100, N_STEPS):
         moments[step] = X.copy()
@@ -81,8 +81,8 @@ for axis, (step, table) in zip(axes, moments.items(), strict=True):
 plt.show()
 
 # %%
-# A regression would put every row whose x is lost in the middle, between left and right, where no point ever was. Transport
-# moves it to one of the sides: a possible value, not a mean of possible values.
+# A regression would put every row whose x is missing in the middle, between left and right, where there are no points.
+# Transport moves it to one of the sides: a possible value, not a mean of possible values.
 #
-# Comparing complete rows with incomplete ones (``one_sided=True``) is right only when values are missing by
-# chance. By default `otimpute.SinkhornImputer` draws both batches from the whole table.
+# Comparing complete rows with incomplete ones (``one_sided=True``) is right only when values are missing
+# completely at random. By default `otimpute.SinkhornImputer` draws both batches from the whole table.

@@ -1,9 +1,9 @@
 """
-How sure is it?
-===============
+Error bars and draws
+====================
 
-Error bars say how far off a guess may be; draws show what the values could have been. Here a curve is known well where rows are
-complete, and loses y-values at random.
+Error bars say how far off an estimate may be; draws show what the values could have been. Here the points of a curve lose their
+y-values at random.
 """
 
 import matplotlib.pyplot as plt
@@ -21,8 +21,8 @@ table = np.where(missing, np.nan, complete)
 holes = missing[:, 1]
 
 # %%
-# Guesses lie on a line: each is the mean of what could be there. The error bars, which were calibrated on hidden values, tell
-# how far away the truth may be. 90 % of the true values should be inside.
+# Estimates lie on a line: each is the mean of the possible values. The error bars, which were calibrated on held-out values,
+# show how far away the truth may be. 90 % of the true values should be inside.
 
 imputer = AutoImputer(random_state=0)
 filled = imputer.fit_transform(table)
@@ -31,15 +31,15 @@ inside = np.abs(filled - complete)[holes, 1] <= bars
 print(f"{inside.mean():.0%} of {holes.sum()} true values are inside their error bars")
 
 # %%
-# Draws do not lie on a line. They scatter as values do, so spreads and relations that are computed from them are right. Another
-# seed gives other draws: what you conclude should not depend on which.
+# Draws do not lie on a line. They scatter like true values, so that spreads and relations computed from them are not too
+# narrow. Another seed gives other draws, and your conclusions should not depend on which.
 
 draws = [AutoImputer(target="distribution", random_state=seed).fit_transform(table) for seed in (0, 1)]
 
 figure, axes = plt.subplots(1, 3, figsize=(10, 3.6), sharex=True, sharey=True, layout="constrained")
 axes[0].errorbar(x[holes], filled[holes, 1], yerr=bars, fmt="o", ms=4, lw=0.8, color=IMPUTED)
 axes[0].scatter(x[holes], complete[holes, 1], s=10, color=TRUTH, zorder=3, label="truth")
-axes[0].set_title("guesses with error bars, and the truth")
+axes[0].set_title("estimates with error bars, and the truth")
 axes[0].legend(frameon=False, loc="lower left")
 for axis, drawn, title in zip(axes[1:], draws, ("draws", "draws with another seed"), strict=True):
     axis.scatter(*table[~holes].T, s=8, color=COMPLETE)
@@ -48,7 +48,7 @@ for axis, drawn, title in zip(axes[1:], draws, ("draws", "draws with another see
 plt.show()
 
 # %%
-# The spread of the column, as it was and as it is after imputation:
+# The standard deviation of the true and of the imputed values:
 
-for name, column in {"truth": complete, "guesses": filled, "draws": draws[0]}.items():
-    print(f"{name:8} {column[holes, 1].std():.3f}")
+for name, column in {"truth": complete, "estimates": filled, "draws": draws[0]}.items():
+    print(f"{name:10} {column[holes, 1].std():.3f}")

@@ -1,9 +1,9 @@
 """
-Three ways to lose values
-=========================
+Three missingness mechanisms
+============================
 
-Why a value is missing matters more than how many are. Here the same 30 % of incomes are lost in three ways: by chance, because
-of the age, which is known, and because of the income itself.
+Why values are missing matters more than how many. Here 30 % of the incomes are missing in three ways: by chance, depending on
+the age, which is known, and depending on the income itself.
 """
 
 import matplotlib.pyplot as plt
@@ -30,8 +30,8 @@ ways = {
 }
 
 # %%
-# Red points lost their income; the dashed line is the true mean, the solid line the mean of those who answered. By chance, the
-# two agree. In the other cases they do not: dropping the rows with holes gives a wrong answer.
+# For red points the income is missing; the dashed line is the true mean, the solid line the mean of those who answered. In the
+# first case the two agree. In the others they do not: dropping the incomplete rows gives a wrong answer.
 
 figure, axes = plt.subplots(1, 3, figsize=(10, 3.6), sharey=True, layout="constrained")
 for axis, (way, missing) in zip(axes, ways.items(), strict=True):
@@ -45,16 +45,16 @@ figure.legend(*axes[0].get_legend_handles_labels(), loc="outside lower center", 
 plt.show()
 
 # %%
-# Imputation repairs the second case: the age is known, and old people who did answer tell what old people earn. It repairs the
-# third only as far as age goes. That the silent ones earn more than others *of their age* is nowhere in the table, and no
-# method can find it there.
+# Imputation corrects the second case: the age is known, and older people who did answer show what older people earn. It
+# corrects the third only as far as it is explained by age. That those who do not answer earn more than others *of their age*
+# is nowhere in the table, and no method can find it there.
 
 for way, missing in ways.items():
     table = np.column_stack([age, np.where(missing, np.nan, income)])
-    imputed = AutoImputer(["gaussian", "trees"], random_state=0).fit_transform(table)
+    imputed = AutoImputer(["gaussian_em", "extra_trees"], random_state=0).fit_transform(table)
     known, filled = income[~missing].mean(), imputed[:, 1].mean()
     print(f"{way:27} true mean {income.mean():.2f}, of the known {known:.2f}, after imputation {filled:.2f}")
 
 # %%
-# What to do then: say how different the missing ones may be, and see what changes in your result. The guide does it on its page
-# on why values are missing.
+# In that case, assume how different the missing values may be, and see how your result changes: the user guide shows such a
+# sensitivity analysis on its page on why values are missing.

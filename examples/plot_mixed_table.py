@@ -2,7 +2,7 @@
 Numbers, categories and dates
 =============================
 
-A frame goes in as it is: text, dates, truth values, whole numbers. What is filled in are values of the same kind.
+Data frames need no preparation: text, dates, booleans and whole numbers are imputed by values of the same kind.
 """
 
 import matplotlib.pyplot as plt
@@ -12,7 +12,7 @@ import pandas as pd
 from otimpute import AutoImputer
 
 # %%
-# Made-up flats. Houses of the hills are newer, gas is found in old ones, rents depend on everything.
+# Simulated flats. Houses in the hills are newer, older ones have gas, rents depend on everything.
 
 rng = np.random.default_rng(0)
 n = 500
@@ -33,7 +33,7 @@ incomplete = flats.mask(holes)
 print(incomplete.head(8))
 
 # %%
-# Whatever imputed values must obey can be said. Here: rents are not negative, and years lie in between two.
+# Constraints restrict what is imputed. Here, rents are not negative, and years lie in a given range.
 
 imputer = AutoImputer(
     constraints={"rent": {"non_negative": True}, "built": {"bounds": ("1880-01-01", "2025-01-01")}}, random_state=0
@@ -43,19 +43,19 @@ print(filled.head(8))
 print(imputer.column_kinds_)
 
 # %%
-# How often is a category right? The imputer's own estimate, from values it hid, beside the truth. Hidden values are a little
-# harder than missing ones, because more of their rows is hidden.
+# How often is a category right? The imputer's own estimate, from held-out values, next to the truth. Held-out values are a
+# little harder than missing ones, because more of their rows is hidden.
 
 right = (filled["district"] == flats["district"])[holes["district"]].mean()
-print(f"estimated {1 - imputer.scores_['district']['stack']['wrong']:.0%} right, in truth {right:.0%}")
+print(f"estimated {1 - imputer.scores_['district']['stack']['wrong']:.0%} right, actually {right:.0%}")
 
 # %%
-# Filled-in districts by the year of the house: old town, harbour and hills each in their time.
+# Imputed districts by the year of the house: old town, harbour and hills each in their period.
 
 figure, axes = plt.subplots(1, 2, figsize=(10, 3.8), layout="constrained")
 names = ["old town", "harbour", "hills"]
 place = filled["district"].map(names.index) + rng.uniform(-0.25, 0.25, n)
-for axis, column, title in ((axes[0], "district", "district filled in"), (axes[1], "built", "year filled in")):
+for axis, column, title in ((axes[0], "district", "district imputed"), (axes[1], "built", "year imputed")):
     new = holes[column]
     axis.scatter(filled["built"][~new], place[~new], s=8, color="#8a8f98", label="known")
     axis.scatter(filled["built"][new], place[new], s=14, color="#d1495b", label=title)

@@ -2,8 +2,8 @@
 In a pipeline
 =============
 
-A classifier that cannot bear holes, behind an imputer, judged by cross-validation. The imputer is *inside* the pipeline, so
-each fold fills its test rows with what was learned from its training rows, as it will be in use.
+Cross-validate a classifier that cannot handle missing values, behind an imputer. The imputer is *inside* the pipeline, so each
+fold imputes its test rows with what was learned from its training rows, as it will be in use.
 """
 
 import matplotlib.pyplot as plt
@@ -22,13 +22,13 @@ X, y = load_breast_cancer(return_X_y=True)
 X = X[:, :10]
 
 # %%
-# More and more of the values are missing; four ways to fill them; the same folds for all.
+# Three shares of missing values, four imputation methods, the same folds for all.
 
 imputers = {
     "column mean": MeanImputer(),
     "nearest neighbours": KNNImputer(),
     "Gaussian model": GaussianEMImputer(),
-    "transport": SinkhornImputer(random_state=0),
+    "optimal transport": SinkhornImputer(random_state=0),
 }
 rates = [0.1, 0.3, 0.5]
 folds = StratifiedKFold(4, shuffle=True, random_state=0)
@@ -43,8 +43,8 @@ for rate in rates:
 complete = cross_val_score(make_pipeline(StandardScaler(), LogisticRegression()), X, y, cv=folds).mean()
 
 # %%
-# Bars show the standard deviation over folds, and most differences are no larger than they are: how good an imputation is for a
-# task is another question than how near its values are to the truth. A classifier can do without some of them.
+# Error bars show the standard deviation over folds, and most differences are no larger than that: how useful an imputation is
+# for a task is a different question from how close its values are to the truth. A classifier can do without some of them.
 
 figure, axis = plt.subplots(figsize=(7, 4), layout="constrained")
 colours = dict(zip(imputers, ("#8a8f98", "#e0a030", "#3d6fb4", "#d1495b"), strict=True))

@@ -8,7 +8,6 @@ column means and of the Gaussian alone. The limit counts as kept within 20 % and
 
 from __future__ import annotations
 
-import re
 import sys
 import time
 import warnings
@@ -52,10 +51,10 @@ def main() -> None:
         gaussian = GaussianEMImputer().fit_transform(incomplete) if d <= 100 else None
         own, means = (np.abs(each - X)[missing].mean() for each in (filled, np.zeros(X.shape)))
         alone = "–" if gaussian is None else f"{np.abs(gaussian - X)[missing].mean():.3f}"
-        said = re.search(r"off by ([\d.]+)", imputer.verdict_)
-        left_out = ", ".join(re.findall(r"Left out: (\w+)", imputer.verdict_)) or "nobody"
+        said = next((f"{each.own:.2f}" for each in imputer.judgement_.overall if each.measure == "error"), "–")
+        left_out = ", ".join(imputer.left_out_) or "nobody"
         kept = "yes" if taken <= 1.2 * limit + 2 else "no"
-        errors = f"{own:.3f} | {said[1] if said else '–'} | {means:.3f} | {alone}"
+        errors = f"{own:.3f} | {said} | {means:.3f} | {alone}"
         print(f"| {n} × {d} | {limit} | {taken:.1f} | {kept} | {errors} | {left_out} |", flush=True)
 
 

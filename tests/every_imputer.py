@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime as dt
 from collections.abc import Callable
+from functools import partial
 from importlib.util import find_spec
 from typing import Any
 
@@ -25,6 +26,7 @@ from otimpute.baselines import (
     SoftImputer,
     VAEACImputer,
 )
+from otimpute.catalogue import METHODS
 
 Make = Callable[..., Any]
 FEW_STEPS = {"max_steps": 15, "validation_fraction": 0.0, "device": "cpu", "random_state": 0}
@@ -39,12 +41,17 @@ def torch_layer(d_in: int) -> Any:
 
 def few_experts() -> list[Any]:
     return [
-        "gaussian",
+        "gaussian_em",
         SinkhornImputer(max_steps=10),
         GaussianMixtureImputer(n_components=(2,), max_iter=3),
         ExtraTreesImputer(n_estimators=3, n_rounds=2),
         KernelRidgeImputer(n_rounds=1),
     ]
+
+
+def unseeded(cls: type, **given: Any) -> Make:
+    """Of an imputer that draws nothing: whatever the seed, it is the same."""
+    return lambda random_state=None, **k: cls(**{**given, **k})
 
 
 IMPUTERS: dict[str, Make] = {
@@ -57,31 +64,33 @@ IMPUTERS: dict[str, Make] = {
     "round-robin": lambda **k: RoundRobinImputer(**{**SHORT, **k}),
     "round-robin-mlp": lambda **k: RoundRobinImputer("mlp", **{**SHORT, **k}),
     "round-robin-paper": lambda **k: RoundRobinImputer.paper(**{**SHORT, "scale": True, "n_updates": 15, **k}),
-    "mean": MeanImputer,
-    "knn": KNNImputer,
-    "ice": lambda **k: ICEImputer(**{"max_iter": 3, "random_state": 0, **k}),
+    "mean": unseeded(MeanImputer),
+    "knn": unseeded(KNNImputer),
+    "ice": unseeded(ICEImputer, max_iter=3),
     "missforest": lambda **k: MissForestImputer(**{"n_estimators": 5, "max_iter": 2, "random_state": 0, **k}),
-    "gaussian-em": GaussianEMImputer,
+    "gaussian-em": unseeded(GaussianEMImputer),
     "gaussian-mixture": lambda **k: GaussianMixtureImputer(**{"n_components": (2, 4), "random_state": 0, **k}),
     "extra-trees": lambda **k: ExtraTreesImputer(**{"n_estimators": 3, "n_rounds": 2, "random_state": 0, **k}),
     "kernel-ridge": KernelRidgeImputer,
     "softimpute": lambda **k: SoftImputer(**{"random_state": 0, **k}),
+    "meta-sinkhorn": lambda **k: MetaSinkhornImputer(**{"max_steps": 20, "random_state": 0, **k}),
+    "round-robin-torch": lambda **k: RoundRobinImputer(torch_layer, **{**SHORT, "n_updates": 15, "learning_rate": 0.02, **k}),
+    "miwae": lambda **k: MIWAEImputer(**{**FEW_STEPS, "n_imputation_samples": 20, **k}),
+    "gain": lambda **k: GAINImputer(**{**FEW_STEPS, "alphas": (1.0, 10.0), **k}),
+    "vaeac": lambda **k: VAEACImputer(**{**FEW_STEPS, "depth": 1, "width": 16, **k}),
 }
-if find_spec("torch"):
-    IMPUTERS["meta-sinkhorn"] = lambda **k: MetaSinkhornImputer(**{"max_steps": 20, "random_state": 0, **k})
-    IMPUTERS["round-robin-torch"] = lambda **k: RoundRobinImputer(
-        torch_layer, **{**SHORT, "n_updates": 15, "learning_rate": 0.02, **k}
-    )
-    IMPUTERS["miwae"] = lambda **k: MIWAEImputer(**{**FEW_STEPS, "n_imputation_samples": 20, **k})
-    IMPUTERS["gain"] = lambda **k: GAINImputer(**{**FEW_STEPS, "alphas": (1.0, 10.0), **k})
-    IMPUTERS["vaeac"] = lambda **k: VAEACImputer(**{**FEW_STEPS, "depth": 1, "width": 16, **k})
+_QUICK = {type(make()) for make in IMPUTERS.values()}
+IMPUTERS |= {name: partial(each.make, random_state=0) for name, each in METHODS.items() if each.load() not in _QUICK}
+DEEP = {"miwae", "gain", "vaeac"}
+TORCH = {"meta-sinkhorn", "round-robin-torch", *DEEP}
+if not find_spec("torch"):
+    IMPUTERS = {name: make for name, make in IMPUTERS.items() if name not in TORCH}
 if HAS_GPU and find_spec("torch") and find_spec("triton"):
     IMPUTERS |= {
         f"{name}-cuda": lambda make=IMPUTERS[name], **k: make(**{"device": "cuda", **k})
         for name in ("sinkhorn", "sinkhorn-paper", "round-robin", "round-robin-mlp", "meta-sinkhorn")
     }
-DEEP = {"miwae", "gain", "vaeac"}
-TORCH = {"meta-sinkhorn", "round-robin-torch", *DEEP} | {name for name in IMPUTERS if name.endswith("-cuda")}
+TORCH |= {name for name in IMPUTERS if name.endswith("-cuda")}
 TRANSPORT = {name for name in IMPUTERS if name.startswith(("sinkhorn", "round-robin", "meta"))}
 RANDOM = TRANSPORT | {*DEEP, "auto", "auto-distribution", "extra-trees", "gaussian-mixture", "missforest", "softimpute"}
 

@@ -27,15 +27,15 @@ from otimpute.auto._trial import Columns, try_experts
 from otimpute.benchmark import Store, load_suite
 from otimpute.benchmark.run_task import whiten
 from otimpute.benchmark.task import Task
+from otimpute.catalogue import make_mechanism
 from otimpute.datasets import load_dataset
-from otimpute.registry import make_mechanism
 
 PEERS = ("knn", "ice", "gaussian_em", "missforest", "sinkhorn_paper")
 SINGLE = ("gaussian_mixture", "extra_trees", "kernel_ridge", "sinkhorn")
 OURS = ("auto", "auto_distribution")
 SCORES = ("rmse", "mae", "energy_distance")
 SETTINGS = ("mcar", "logistic_mar", "logistic_mnar")
-ASKED = ["gaussian", "mixture", "transport", "neighbours", "trees", "kernel"]
+ASKED = ["gaussian_em", "gaussian_mixture", "sinkhorn", "knn", "extra_trees", "kernel_ridge"]
 N_SPLITS = 6
 
 
@@ -100,19 +100,19 @@ def single(name: str) -> Way:
 # Neighbours were asked too; the default leaves them out.
 WAYS: dict[str, Way] = {
     **{f"{name} alone": single(name) for name in ("mean", *ASKED)},
-    "default (6 splits)": way(("neighbours",)),
+    "default (6 splits)": way(("knn",)),
     "and neighbours": way(),
-    **{f"without {name}": way(("neighbours", name)) for name in ("mean", *ASKED) if name not in ("neighbours", "mean")},
-    "without trees and kernel": way(("neighbours", "trees", "kernel")),
-    "1 split": way(("neighbours",), n_splits=1),
-    "3 splits": way(("neighbours",), n_splits=3),
-    "borrowing 10 cells": way(("neighbours",), borrowed=10),
-    "borrowing 200 cells": way(("neighbours",), borrowed=200),
-    "one weight for all columns": way(("neighbours",), borrowed=1e9),
-    "squared error": way(("neighbours",), large=1e9),
-    "large from 2": way(("neighbours",), large=2.0),
-    "large from 0.3": way(("neighbours",), large=0.3),
-    "large from 0.1": way(("neighbours",), large=0.1),
+    **{f"without {name}": way(("knn", name)) for name in ("mean", *ASKED) if name not in ("knn", "mean")},
+    "without trees and kernel": way(("knn", "extra_trees", "kernel_ridge")),
+    "1 split": way(("knn",), n_splits=1),
+    "3 splits": way(("knn",), n_splits=3),
+    "borrowing 10 cells": way(("knn",), borrowed=10),
+    "borrowing 200 cells": way(("knn",), borrowed=200),
+    "one weight for all columns": way(("knn",), borrowed=1e9),
+    "squared error": way(("knn",), large=1e9),
+    "large from 2": way(("knn",), large=2.0),
+    "large from 0.3": way(("knn",), large=0.3),
+    "large from 0.1": way(("knn",), large=0.1),
 }
 
 

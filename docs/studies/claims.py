@@ -13,8 +13,8 @@ from otimpute.benchmark import Outcome, Store, outcomes_in, wins
 from otimpute.benchmark.run_task import whiten
 from otimpute.benchmark.summary import shared_blocks
 from otimpute.benchmark.summary.cells import scores_by_seed
+from otimpute.catalogue import make_mechanism
 from otimpute.datasets import load_dataset
-from otimpute.registry import make_mechanism
 
 PAPER = "sinkhorn_paper"
 OURS = (PAPER, "sinkhorn", "linear_rr_paper", "mlp_rr_paper", "linear_rr", "mlp_rr", "meta_sinkhorn")

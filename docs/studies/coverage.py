@@ -16,7 +16,6 @@ from __future__ import annotations
 
 import argparse
 import json
-import re
 import time
 import warnings
 import zlib
@@ -98,17 +97,17 @@ def measure_bars(task: tuple[str, str, int], data: str) -> dict[str, Any]:
     relative = bar / spread
     tenth = np.minimum(np.argsort(np.argsort(relative)) * 10 // len(relative), 9)
     inside = error <= HALF_WIDTH * bar + 1e-9 * spread
-    said = re.search(r"off by ([\d.]+) standard", imputer.verdict_)
+    said = next((each.own for each in imputer.judgement_.overall if each.measure == "error"), None)
     return {
         "covered": float(inside.mean()),
         "by_tenth": [float(inside[tenth == k].mean()) for k in range(10)],
         "half": float((error <= 0.6745 * bar + 1e-9 * spread).mean()),
         "many_missing": _share(inside, (missing.mean(axis=1) > 0.6)[np.nonzero(varies)[0]]),
         "interval_score": float(np.mean((2 * HALF_WIDTH * bar + 20 * np.maximum(error - HALF_WIDTH * bar, 0)) / spread)),
-        "said": float(said[1]) if said else None,
+        "said": said,
         "true": float((error / spread).mean()),
         "rmse": float(np.sqrt(((error / spread) ** 2).mean())),
-        "extrapolation": "rest on what holds elsewhere" in imputer.verdict_,
+        "extrapolation": bool(imputer.judgement_.unseen),
         "seconds": time.perf_counter() - begun,
     }
 

@@ -111,7 +111,7 @@ def make(variant: str, seed: int):
     if variant == "Gaussian EM":
         return GaussianEMImputer()
     if variant == "ICE":
-        return ICEImputer(random_state=seed)
+        return ICEImputer()
     parameters = dict(VARIANTS[variant][0])
     kind = SinkhornImputer.paper if parameters.pop("paper", False) else SinkhornImputer
     return kind(random_state=seed, **parameters)

@@ -22,10 +22,10 @@ from typing import Any
 import numpy as np
 import polars as pl
 
+from otimpute.catalogue import make_imputer
 from otimpute.imputers import _metric
 from otimpute.metrics.mixed import score_table
 from otimpute.missingness import MCAR, hide
-from otimpute.registry import make_imputer
 from otimpute.table import categories
 
 TABLES = (

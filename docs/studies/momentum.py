@@ -38,7 +38,7 @@ def impute(X: np.ndarray, missing: np.ndarray, momentum: float, learning_rate: f
     squares, velocity = np.zeros(X.shape), np.zeros(X.shape)
     for _ in range(STEPS):
         k, other = rng.choice(n, m, replace=False), rng.choice(n, m, replace=False)
-        divergence = sinkhorn_divergence(work[k], work[other], epsilon=epsilon, tolerance=1e-2, max_iterations=100)
+        divergence = sinkhorn_divergence(work[k], work[other], epsilon=epsilon, tol=1e-2, max_iter=100)
         gradient = np.zeros(X.shape)
         gradient[k] += divergence.gradient_x
         gradient[other] += divergence.gradient_y

@@ -34,15 +34,15 @@ def analyse(seed: int) -> dict[str, Estimate]:
     missing = rng.random(X.shape) < 0.4
     missing[:, 0] = False
     X_incomplete = np.where(missing, np.nan, X)
-    guesses = AutoImputer(["gaussian"], random_state=0).fit_transform(X_incomplete)
+    guesses = AutoImputer(["gaussian_em"], random_state=0).fit_transform(X_incomplete)
     draws = [
-        slope(AutoImputer(["gaussian"], target="distribution", random_state=draw).fit_transform(X_incomplete))
+        slope(AutoImputer(["gaussian_em"], target="distribution", random_state=draw).fit_transform(X_incomplete))
         for draw in range(N_DRAWS)
     ]
     return {
         "nothing missing": slope(X),
         "incomplete rows dropped": slope(X_incomplete[~missing[:, 1]]),
-        "one table of guesses": slope(guesses),
+        "one table of estimates": slope(guesses),
         "one table of draws": draws[0],
         "ten tables of draws, pooled": pool(draws),
     }

@@ -61,7 +61,7 @@ def make(variant: str, model: str, seed: int):
     if variant == "Gaussian EM":
         return GaussianEMImputer()
     if variant == "ICE":
-        return ICEImputer(random_state=seed)
+        return ICEImputer()
     if variant.startswith("paper preset"):
         return RoundRobinImputer.paper(model, random_state=seed, **VARIANTS[variant])
     return RoundRobinImputer(model, random_state=seed, **VARIANTS[variant])

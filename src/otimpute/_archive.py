@@ -19,12 +19,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ._files import appears_whole
-from .exceptions import StoredFileError
+from .exceptions import Message, StoredFileError, Term
 
 _MAGIC = b"OTIMPUTE"
 _VERSION = 1
 _PREAMBLE = struct.Struct("<8sIQQ")
 _CHECKSUM = 32
+_WRITER = Term("imputer.save()")
 _ALIGNMENT = 64
 _DTYPES = {
     name: np.dtype(code)
@@ -76,7 +77,7 @@ def is_archive(path: Path) -> bool:
 def read_archive(path: Path, kind: str) -> tuple[Any, dict[str, NDArray[Any]]]:
     """The document and the arrays of a file that is whole, unchanged, and of this ``kind``."""
     if path.is_dir():
-        raise StoredFileError(f"{path} is a folder; pass a file written by imputer.save() or as a checkpoint")
+        raise StoredFileError(Message(f"{path} is a folder; pass a file written by ", _WRITER, " or as a checkpoint"))
     content = memoryview(path.read_bytes())
     header_end = _check_frame(path, content)
     try:
@@ -99,7 +100,7 @@ def _check_frame(path: Path, content: memoryview) -> int:
         what = "is empty" if not start else f"is no file of otimpute's{looks}"
         if start and _MAGIC.startswith(start):
             what = "is truncated: only its first bytes are there"
-        raise StoredFileError(f"{path} {what}; pass a file written by imputer.save() or as a checkpoint")
+        raise StoredFileError(Message(f"{path} {what}; pass a file written by ", _WRITER, " or as a checkpoint"))
     if len(content) < _PREAMBLE.size + _CHECKSUM:
         raise StoredFileError(f"{path} is truncated: {len(content)} bytes are left; copy or write it again")
     _, version, length, header_length = _PREAMBLE.unpack(content[: _PREAMBLE.size])

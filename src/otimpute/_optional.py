@@ -5,13 +5,15 @@ from __future__ import annotations
 from importlib import import_module
 from types import ModuleType
 
+from .exceptions import NotInstalledError
+
 
 def require(module: str, purpose: str, extra: str) -> ModuleType:
     """Import ``module``, or explain which extra of otimpute brings it.
 
     >>> require("no_such_package", "drawing", "report")
     Traceback (most recent call last):
-    ModuleNotFoundError: drawing needs the package 'no_such_package': pip install "otimpute[report]"
+    otimpute.exceptions.NotInstalledError: drawing needs the package 'no_such_package': pip install "otimpute[report]"
     """
     try:
         return import_module(module)
@@ -19,6 +21,6 @@ def require(module: str, purpose: str, extra: str) -> ModuleType:
         if error.name != module.partition(".")[0]:
             raise
         package = module.partition(".")[0]
-        raise ModuleNotFoundError(
+        raise NotInstalledError(
             f'{purpose} needs the package {package!r}: pip install "otimpute[{extra}]"', name=package
         ) from None

@@ -32,19 +32,16 @@ def generator(seed: int, purpose: str) -> np.random.Generator:
     return np.random.default_rng([seed, *purpose.encode()])
 
 
-def generator_from(rng: Any, purpose: str) -> np.random.Generator:
-    """The generator itself, or one for ``purpose`` from a seed.
+def generator_from(random_state: Any, purpose: str) -> np.random.Generator:
+    """The generator itself, or one for ``purpose`` from a seed; None gives a fresh one each time.
 
     The purpose counts: were data and holes both drawn from ``default_rng(0)``, the data would decide where the holes are.
 
     >>> generator_from(7, "data").random() == generator_from(7, "holes").random()
     False
     """
-    if isinstance(rng, np.random.Generator):
-        return rng
-    accepted = f"rng must be a numpy Generator or a seed, a whole number >= 0, got {rng!r}; without either no draw repeats"
-    if isinstance(rng, bool) or not isinstance(rng, (int, np.integer)):
-        raise TypeError(accepted)
-    if rng < 0:
-        raise ValueError(accepted)
-    return generator(int(rng), purpose)
+    if isinstance(random_state, np.random.Generator):
+        return random_state
+    if isinstance(random_state, (int, np.integer)) and not isinstance(random_state, bool) and random_state >= 0:
+        return generator(int(random_state), purpose)
+    return generator(seed_from(random_state), purpose)

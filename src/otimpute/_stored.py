@@ -16,6 +16,7 @@ import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from enum import StrEnum
 from functools import cache
 from types import NoneType, UnionType
 from typing import Any, NoReturn, TypeVar, Union, get_args, get_origin, get_type_hints
@@ -184,6 +185,21 @@ class Scalar(Kind):
 
 
 @dataclass(frozen=True)
+class Word(Kind):
+    """One of an enumeration's."""
+
+    words: type[StrEnum]
+
+    def pack(self, value: Any, place: Place) -> str:  # noqa: ARG002
+        return str(value)
+
+    def unpack(self, tree: Any, place: Place) -> StrEnum:
+        if type(tree) is not str or tree not in list(self.words):
+            place.fail(f"must be one of {', '.join(map(repr, map(str, self.words)))}")
+        return self.words(tree)
+
+
+@dataclass(frozen=True)
 class Maybe(Kind):
     """A value or None."""
 
@@ -214,6 +230,21 @@ class ListOf(Kind):
         if not isinstance(tree, list):
             place.fail("must be a list")
         return self.type(self.kind.unpack(one, place.at(k)) for k, one in enumerate(tree))
+
+
+@dataclass(frozen=True)
+class ByName(Kind):
+    """Values of one kind, by name."""
+
+    kind: Kind
+
+    def pack(self, value: Any, place: Place) -> Any:
+        return {name: self.kind.pack(one, place.at(name)) for name, one in value.items()}
+
+    def unpack(self, tree: Any, place: Place) -> Any:
+        if not isinstance(tree, dict):
+            place.fail("must be values by name")
+        return {name: self.kind.unpack(one, place.at(name)) for name, one in tree.items()}
 
 
 @dataclass(frozen=True)
@@ -389,6 +420,10 @@ def _kind_of(hint: Any, given: Kind | str | None) -> Kind:
         return kind if len(others) == len(arguments) else Maybe(kind)
     if origin in (list, tuple):
         return ListOf(_kind_of(arguments[0], None), origin)
+    if origin is dict and arguments[0] is str:
+        return ByName(_kind_of(arguments[1], None))
+    if isinstance(hint, type) and issubclass(hint, StrEnum):
+        return Word(hint)
     if hint in (str, bool):
         return Scalar(hint)
     if hint in (int, float):

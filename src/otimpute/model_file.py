@@ -5,40 +5,15 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from .auto import AutoImputer
-from .baselines import (
-    ExtraTreesImputer,
-    GAINImputer,
-    GaussianEMImputer,
-    GaussianMixtureImputer,
-    ICEImputer,
-    KernelRidgeImputer,
-    KNNImputer,
-    MeanImputer,
-    MissForestImputer,
-    MIWAEImputer,
-    SoftImputer,
-    VAEACImputer,
-)
-from .estimator import BaseImputer, read_model
-from .imputers import MetaSinkhornImputer, RoundRobinImputer, SinkhornImputer
-
-# Only these can come out of a file, whatever it says.
-_CLASSES: dict[str, type[BaseImputer]] = {
-    cls.__name__: cls
-    for cls in (
-        AutoImputer, ExtraTreesImputer, GAINImputer, GaussianEMImputer, GaussianMixtureImputer, ICEImputer, KNNImputer,
-        KernelRidgeImputer, MIWAEImputer, MeanImputer, MetaSinkhornImputer, MissForestImputer, RoundRobinImputer,
-        SinkhornImputer, SoftImputer, VAEACImputer,
-    )
-}  # fmt: skip
+from .catalogue import imputer_classes
+from .estimator import read_model
 
 
 def load(path: str | Path, *, model: Any = None, completer: Any = None) -> Any:
     """The fitted imputer that ``imputer.save(path)`` wrote; it imputes as before, to the bit.
 
     Nothing in a file is run, and everything in it is checked: what is damaged, foreign, inconsistent or of a later version
-    raises `StoredFileError` (docs/model-files.md).
+    raises `StoredFileError` (docs/guide/model-files.md).
 
     Parameters
     ----------
@@ -59,4 +34,5 @@ def load(path: str | Path, *, model: Any = None, completer: Any = None) -> Any:
     >>> otimpute.load(path).transform([[np.nan, np.nan]]).tolist()
     [[2.0, 2.0]]
     """
-    return read_model(path, _CLASSES, {"model": model, "completer": completer})
+    # Only the classes of the catalogue can come out of a file, whatever it says.
+    return read_model(path, imputer_classes(), {"model": model, "completer": completer})

@@ -62,5 +62,7 @@ def test_no_package_uses_private_attributes_of_objects_of_another():
             of_itself = isinstance(node.value, ast.Name) and node.value.id in ("self", "cls")
             of_base = isinstance(node.value, ast.Call) and getattr(node.value.func, "id", "") == "super"
             if homes[node.attr] and not of_itself and not of_base:
-                found.append(f"{path.relative_to(ROOT)}:{node.lineno} uses {node.attr} of {', '.join(sorted(homes[node.attr]))}")
+                found.append(
+                    f"{path.relative_to(ROOT)}:{node.lineno} uses {node.attr} of {', '.join(sorted(homes[node.attr]))}"
+                )
     assert not found, "\n".join(found)

@@ -69,7 +69,7 @@ def related(n: int = 150, seed: int = 0, rate: float = 0.2) -> tuple[np.ndarray,
     return complete, np.where(rng.random(complete.shape) < rate, np.nan, complete)
 
 
-def quick(experts: Any = ("gaussian",), **parameters: Any) -> AutoImputer:
+def quick(experts: Any = ("gaussian_em",), **parameters: Any) -> AutoImputer:
     experts = list(experts) if isinstance(experts, tuple) else experts
     return AutoImputer(experts, **{"n_splits": 2, "random_state": 0, **parameters})
 
@@ -194,20 +194,20 @@ def test_global_random_numbers_are_left_alone():
 def test_an_expert_that_diverges_is_left_out_with_a_warning(n_jobs):
     X = related()[1]
     with pytest.warns(OtimputeWarning, match="the expert 'Failing' is left out: went astray"):
-        filled = quick(["gaussian", Failing()], n_jobs=n_jobs).fit_transform(X)
+        filled = quick(["gaussian_em", Failing()], n_jobs=n_jobs).fit_transform(X)
     np.testing.assert_allclose(filled, quick().fit_transform(X), rtol=1e-12)
 
 
 def test_the_verdict_names_who_was_left_out():
     with pytest.warns(OtimputeWarning, match="left out"):
-        imputer = quick(["gaussian", Failing()]).fit(related()[1])
+        imputer = quick(["gaussian_em", Failing()]).fit(related()[1])
     assert "Left out: Failing (went astray)." in imputer.verdict_
     assert "Failing" not in imputer.weights_[0]
 
 
 def test_an_expert_with_wild_guesses_does_not_spoil_the_others():
     X = related()[1]
-    imputer = quick(["gaussian", Wild()])
+    imputer = quick(["gaussian_em", Wild()])
     filled = imputer.fit_transform(X)
     assert all(weights.get("Wild", 0.0) < 0.02 for weights in imputer.weights_.values())
     spread = np.nanstd(X, axis=0)
@@ -217,7 +217,7 @@ def test_an_expert_with_wild_guesses_does_not_spoil_the_others():
 @pytest.mark.parametrize("n_jobs", [1, 2])
 @pytest.mark.parametrize("expert", [Stopped, StoppedQuietly])
 def test_ctrl_c_ends_the_fit(expert, n_jobs):
-    imputer = quick(["gaussian", expert()], n_jobs=n_jobs)
+    imputer = quick(["gaussian_em", expert()], n_jobs=n_jobs)
     with pytest.raises(KeyboardInterrupt):
         imputer.fit(related(n=60)[1])
     with pytest.raises(ValueError, match="not fitted"):
@@ -226,14 +226,14 @@ def test_ctrl_c_ends_the_fit(expert, n_jobs):
 
 def test_mistakes_of_an_expert_are_not_hidden():
     with pytest.raises(TypeError, match="a mistake of the programmer's"):
-        quick(["gaussian", Mistaken()]).fit(related(n=60)[1])
+        quick(["gaussian_em", Mistaken()]).fit(related(n=60)[1])
 
 
 @BOTH
 def test_without_time_everything_is_filled_nevertheless(target):
     X = related()[1]
     imputer = AutoImputer(max_seconds=1e-6, target=target, random_state=0)
-    with pytest.warns(FitStoppedWarning, match="max_seconds=1e-06 left no time for transport"):
+    with pytest.warns(FitStoppedWarning, match="max_seconds=1e-06 left no time for sinkhorn"):
         filled = imputer.fit_transform(X)
     assert np.isfinite(filled).all()
     assert np.isfinite(imputer.transform(X)).all()
@@ -242,17 +242,21 @@ def test_without_time_everything_is_filled_nevertheless(target):
 @pytest.mark.filterwarnings("ignore::otimpute.exceptions.OtimputeWarning")
 def test_draws_without_what_makes_them_are_refused(monkeypatch):
     monkeypatch.setattr(GaussianMixtureImputer, "fit_cells", Failing.fit_cells)
-    with pytest.raises(DivergedError, match="'mixture', which draws are made with, failed: went astray"):
+    with pytest.raises(DivergedError, match="'gaussian_mixture', which draws are made with, failed: went astray"):
         quick(target="distribution").fit(related(n=60)[1])
 
 
 @pytest.mark.parametrize(
     ("experts", "error", "message"),
     [
-        (["gausian"], ValueError, "got 'gausian'; did you mean 'gaussian'"),
-        (["gaussian", GaussianNB()], TypeError, r"an expert must be one of mean, .*, or an imputer \(of otimpute.*GaussianNB"),
+        (["gausian_em"], ValueError, "got 'gausian_em'; did you mean 'gaussian_em'"),
+        (
+            ["gaussian_em", GaussianNB()],
+            TypeError,
+            r"an expert must be one of mean, .*, or an imputer \(of otimpute.*GaussianNB",
+        ),
         ([KNNImputer], TypeError, "an expert must be one of mean"),
-        ("gaussian", TypeError, r"experts must be a list .* got 'gaussian'"),
+        ("gaussian_em", TypeError, r"experts must be a list .* got 'gaussian_em'"),
         ([], TypeError, r"experts must be a list .* got \[\]"),
         (3, TypeError, "experts must be a list"),
         ([KNNImputer(n_neighbors=0)], ValueError, "n_neighbors must be"),
@@ -361,7 +365,7 @@ def test_nothing_missing_is_said_to_be_so_and_new_holes_are_filled():
 def test_the_verdict_says_what_no_check_can_find_out():
     text = quick().fit(related()[1]).verdict_
     assert "less than column means" in text
-    assert "Most trusted: gaussian" in text
+    assert "Most trusted: gaussian_em" in text
     assert "No check on observed values can tell whether values are missing because of what they are" in text
 
 
@@ -392,7 +396,7 @@ def test_one_wrong_number_does_not_decide_whom_to_trust():
     complete, incomplete = related(n=200, seed=3)
     missing = np.isnan(incomplete)
     incomplete[0, 0], missing[0] = 9999.0, False
-    imputed = AutoImputer(["gaussian", "transport"], n_splits=3, random_state=0).fit_transform(incomplete)
+    imputed = AutoImputer(["gaussian_em", "sinkhorn"], n_splits=3, random_state=0).fit_transform(incomplete)
     column = missing[:, 0]
     assert np.abs(imputed - complete)[column, 0].mean() < 0.7 * np.abs(complete[column, 0] - complete[:, 0].mean()).mean()
 
@@ -481,7 +485,7 @@ def test_nine_of_ten_true_values_are_within_the_error_bars(name):
 
 
 def test_named_experts_compute_where_they_are_told():
-    experts = read_experts(["transport", SinkhornImputer()], "cpu")
-    assert [experts[name].device for name in ("transport", "SinkhornImputer")] == ["cpu", "auto"]
+    experts = read_experts(["sinkhorn", SinkhornImputer()], "cpu")
+    assert [experts[name].device for name in ("sinkhorn", "SinkhornImputer")] == ["cpu", "auto"]
     with pytest.raises(ValueError, match="device must be one of"):
         AutoImputer(device="gpu").fit(np.eye(3))

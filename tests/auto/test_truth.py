@@ -61,7 +61,7 @@ def test_scores_and_verdict_are_about_the_experts_that_are_left():
     X = FailsInTheEnd.truth
     missing = np.random.default_rng(1).random(X.shape) < 0.2
     with pytest.warns(OtimputeWarning, match="'FailsInTheEnd' is left out"):
-        imputer = AutoImputer(["gaussian", FailsInTheEnd()], random_state=0).fit(np.where(missing, np.nan, X))
+        imputer = AutoImputer(["gaussian_em", FailsInTheEnd()], random_state=0).fit(np.where(missing, np.nan, X))
     filled = imputer.transform(np.where(missing, np.nan, X))
     assert headline(imputer) == pytest.approx(true_error(X, missing, filled), rel=0.2)
     assert "FailsInTheEnd" not in imputer.weights_[0]
@@ -80,7 +80,7 @@ def test_without_time_the_gaussian_is_fitted_and_what_is_said_is_true_of_it():
     error = true_error(X, missing, filled)
     assert error < 1.1 * true_error(X, missing, GaussianEMImputer().fit_transform(incomplete))
     assert headline(imputer) == pytest.approx(error, rel=0.2)
-    assert "Most trusted: gaussian" in imputer.verdict_
+    assert "Most trusted: gaussian_em" in imputer.verdict_
 
 
 def test_an_expert_for_which_there_is_no_time_in_the_end_leaves_its_weight_to_the_others(monkeypatch):
@@ -97,7 +97,7 @@ def test_an_expert_for_which_there_is_no_time_in_the_end_leaves_its_weight_to_th
     X = factors(n=300)
     missing = np.random.default_rng(3).random(X.shape) < 0.2
     trees = ExtraTreesImputer(n_estimators=5, n_rounds=2)
-    imputer = AutoImputer(["gaussian", trees], max_seconds=600, n_splits=2, random_state=0)
+    imputer = AutoImputer(["gaussian_em", trees], max_seconds=600, n_splits=2, random_state=0)
     with pytest.warns(FitStoppedWarning, match="ExtraTreesImputer"):
         imputer.fit(np.where(missing, np.nan, X))
     assert n_fits == 3
@@ -113,7 +113,7 @@ def test_a_complete_table_is_returned_at_once_and_learned_from_when_rows_need_it
         GaussianEMImputer, "fit_cells", lambda self, *table, **options: asked.append("") or fit_cells(self, *table, **options)
     )
     X = factors(n=120)
-    imputer = AutoImputer(["gaussian"], n_splits=1, random_state=0)
+    imputer = AutoImputer(["gaussian_em"], n_splits=1, random_state=0)
     np.testing.assert_array_equal(imputer.fit_transform(X), X)
     np.testing.assert_array_equal(imputer.transform(X), X)
     assert asked == []
@@ -171,7 +171,7 @@ def test_the_headline_weighs_columns_by_their_missing_values():
     missing = np.zeros(X.shape, dtype=bool)
     missing[rng.random(1000) < 0.05, 1] = True
     missing[rng.random(1000) < 0.5, 2] = True
-    imputer = AutoImputer(["gaussian"], random_state=0)
+    imputer = AutoImputer(["gaussian_em"], random_state=0)
     filled = imputer.fit_transform(np.where(missing, np.nan, X))
     assert headline(imputer) == pytest.approx(true_error(X, missing, filled), rel=0.15)
 
@@ -181,7 +181,7 @@ def test_the_verdict_names_the_range_in_which_hardly_anything_was_observed():
     frame = pd.DataFrame({"age": rng.uniform(20, 90, 600), "size": rng.normal(170, 10, 600)})
     frame["income"] = 1000 + 20 * frame["age"] + rng.normal(0, 100, 600)
     frame.loc[frame["age"] > 70, "income"] = np.nan
-    imputer = AutoImputer(["gaussian"], random_state=0).fit(frame)
+    imputer = AutoImputer(["gaussian_em"], random_state=0).fit(frame)
     (line,) = [line for line in imputer.verdict_.splitlines() if "missing in income" in line]
     low, high = (float(each) for each in re.search(r"where age is ([\d.]+) to ([\d.]+)", line).groups())
     assert 65 < low < 75
@@ -205,7 +205,7 @@ def test_error_bars_come_as_the_kind_of_table_that_went_in(make):
     X = factors(n=80)
     X[np.random.default_rng(0).random(X.shape) < 0.2] = np.nan
     table = make(X)
-    imputer = AutoImputer(["gaussian"], n_splits=1, random_state=0).fit(table)
+    imputer = AutoImputer(["gaussian_em"], n_splits=1, random_state=0).fit(table)
     _, std = imputer.transform(table, return_std=True)
     assert type(std) is type(imputer.imputation_std_) is type(table)
     np.testing.assert_array_equal(np.asarray(std) > 0, np.isnan(X))
@@ -276,7 +276,7 @@ def test_chances_of_categories_add_up_and_agree_with_what_is_imputed(of_labels):
 
 def test_columns_with_one_category_are_certain():
     frame = labelled(n=80)[1].assign(always=pd.array([True, None] * 40, dtype="boolean"), only=["a", None] * 40)
-    chances = AutoImputer(["gaussian"], n_splits=1, random_state=0).fit(frame).category_probabilities(frame)
+    chances = AutoImputer(["gaussian_em"], n_splits=1, random_state=0).fit(frame).category_probabilities(frame)
     np.testing.assert_array_equal(chances["always"], np.tile([0, 1], (80, 1)))
     np.testing.assert_array_equal(chances["only"], np.ones((80, 1)))
 
@@ -285,7 +285,7 @@ def test_draws_have_classes_as_often_as_the_truth():
     differences = []
     for seed in range(3):
         complete, incomplete = labelled(seed=seed)
-        drawn = AutoImputer(["gaussian"], target="distribution", random_state=seed).fit_transform(incomplete)
+        drawn = AutoImputer(["gaussian_em"], target="distribution", random_state=seed).fit_transform(incomplete)
         for name in ("kind", "rare", "grade"):
             missing = incomplete[name].isna()
             for label in complete[name].unique():
@@ -305,7 +305,7 @@ def test_draws_have_classes_as_often_as_the_truth_where_other_rows_are_missing()
         kind = np.where(rng.random(300) < expit(2 * x - 1), "a", "b")
         missing = rng.random(300) < expit(2 * x - 1)
         frame = pd.DataFrame({"x": x, "kind": pd.Series(kind).mask(missing)})
-        drawn = AutoImputer(["gaussian"], target="distribution", random_state=seed).fit_transform(frame)
+        drawn = AutoImputer(["gaussian_em"], target="distribution", random_state=seed).fit_transform(frame)
         differences.append((drawn["kind"][missing] == "a").mean() - (kind[missing] == "a").mean())
         assert (kind[missing] == "a").mean() - (kind[~missing] == "a").mean() > 0.2
     assert np.abs(np.mean(differences)) < 0.08
@@ -320,7 +320,7 @@ def test_draws_of_amounts_vary_as_true_ones_do():
         amount = np.maximum(10 * x + 10 + 10 * np.maximum(x + 1, 0) * rng.normal(size=1500), 0)
         missing = rng.random(1500) < 0.4
         frame = pd.DataFrame({"x": x, "amount": pd.Series(amount).mask(missing)})
-        drawn = AutoImputer(["gaussian"], target="distribution", random_state=seed).fit_transform(frame)["amount"]
+        drawn = AutoImputer(["gaussian_em"], target="distribution", random_state=seed).fit_transform(frame)["amount"]
         ratios.append([drawn[missing & part].std() / amount[missing & part].std() for part in (x > -9, x < -0.5, x > 0.5)])
         assert drawn.min() >= 0
     np.testing.assert_allclose(np.mean(ratios, axis=0), 1, atol=0.15)
@@ -334,7 +334,9 @@ def test_draws_vary_as_true_values_do(noise):
         x = rng.normal(size=600)
         X = np.column_stack([x, x + noise * rng.normal(size=600), np.round(2 * x + rng.normal(size=600))])
         missing = rng.random(X.shape) < [0, 0.4, 0.4]
-        drawn = AutoImputer(["gaussian"], target="distribution", random_state=seed).fit_transform(np.where(missing, np.nan, X))
+        drawn = AutoImputer(["gaussian_em"], target="distribution", random_state=seed).fit_transform(
+            np.where(missing, np.nan, X)
+        )
         ratios.append([drawn[missing[:, k], k].std() / X[missing[:, k], k].std() for k in (1, 2)])
     np.testing.assert_allclose(np.mean(ratios, axis=0), 1, atol=0.1)
 
@@ -345,7 +347,7 @@ def test_draws_do_not_pile_up_at_a_bound():
     missing = np.zeros(X.shape, dtype=bool)
     missing[:300, 0] = True
     drawn = AutoImputer(
-        ["gaussian"], target="distribution", constraints={0: {"bounds": (0, None)}}, random_state=0
+        ["gaussian_em"], target="distribution", constraints={0: {"bounds": (0, None)}}, random_state=0
     ).fit_transform(np.where(missing, np.nan, X))
     assert drawn[:, 0].min() >= 0
     assert (drawn[:300, 0] == 0).sum() == 0
@@ -359,8 +361,8 @@ def test_a_fit_with_a_time_limit_can_be_pickled():
     X[np.random.default_rng(0).random(X.shape) < 0.2] = np.nan
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", FitStoppedWarning)
-        imputer = AutoImputer(["transport", "trees"], max_seconds=60, n_splits=1, random_state=0).fit(X)
-    assert {"transport", "trees"} & {name for weights in imputer.weights_.values() for name in weights}
+        imputer = AutoImputer(["sinkhorn", "extra_trees"], max_seconds=60, n_splits=1, random_state=0).fit(X)
+    assert {"sinkhorn", "extra_trees"} & {name for weights in imputer.weights_.values() for name in weights}
     np.testing.assert_array_equal(pickle.loads(pickle.dumps(imputer)).transform(X), imputer.transform(X))
 
 

@@ -252,7 +252,7 @@ def errors_with(imputer, groups: np.ndarray) -> float:
 
 @pytest.mark.parametrize("kind", [ICEImputer, MissForestImputer])
 def test_a_category_is_predicted_from_the_columns_it_depends_on(kind) -> None:
-    assert errors_with(kind(random_state=0), one_hot_table()[2]) < 0.2
+    assert errors_with(kind(), one_hot_table()[2]) < 0.2
 
 
 def test_coordinates_that_see_their_siblings_would_stay_at_their_start() -> None:
@@ -262,7 +262,7 @@ def test_coordinates_that_see_their_siblings_would_stay_at_their_start() -> None
 @pytest.mark.parametrize("kind", [ICEImputer, MissForestImputer])
 def test_a_category_without_other_columns_stays_at_its_mean(kind) -> None:
     values, missing, _ = one_hot_table()
-    imputer = kind(random_state=0)
+    imputer = kind()
     values, missing = values[:, 2:], missing[:, 2:]
     means = np.where(missing, np.nan, values)
     expected = np.broadcast_to(np.nanmean(means, axis=0), values.shape)[missing]

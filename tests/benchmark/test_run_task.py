@@ -15,7 +15,8 @@ import pytest
 from otimpute.baselines import KNNImputer, MeanImputer, MissForestImputer
 from otimpute.benchmark import Record, Task, worker
 from otimpute.benchmark.record import SCORES
-from otimpute.benchmark.run_task import METRICS, run_task, split, suspicious, unusable, whiten
+from otimpute.benchmark.run_task import run_task, split, suspicious, unusable, whiten
+from otimpute.catalogue import METRICS
 from otimpute.datasets import load_dataset
 from otimpute.metrics import mae, rmse
 from otimpute.missingness import MCAR

@@ -7,6 +7,7 @@ import io
 import itertools
 import math
 from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -19,6 +20,7 @@ from otimpute.benchmark.summary import aggregate, average_ranks, relative_scores
 from otimpute.benchmark.summary.cells import scores_by_seed
 from otimpute.benchmark.summary.names import dataset_labels, method_label, setting_label, sort_methods, sort_settings
 from otimpute.benchmark.summary.ranks import find_cliques, holm
+from otimpute.catalogue import METRICS
 
 SETTINGS = ("mcar-30", "logistic_mnar-30")
 METHODS = ("mean", "knn", "ice", "sinkhorn")
@@ -342,3 +344,20 @@ def test_names_are_ordered_and_spoken() -> None:
     assert method_label("sinkhorn_wide") == "Sinkhorn wide" and method_label("missforest") == "missForest"
     clash = dataset_labels(["breast_cancer", "breast_cancer_diagnostic", "noise"])
     assert clash == {"breast_cancer": "breast cancer", "breast_cancer_diagnostic": "breast cancer diagnostic", "noise": "noise"}
+
+
+def test_the_best_of_a_metric_may_be_the_highest(monkeypatch: pytest.MonkeyPatch) -> None:
+    outcomes = [
+        outcome(f"set{d}", "mcar-30", method, 0, score) for d in range(8) for method, score in (("knn", 1.0), ("ice", 2.0))
+    ]
+    assert average_ranks(outcomes, "rmse").methods == ("knn", "ice")
+    monkeypatch.setitem(METRICS, "rmse", replace(METRICS["rmse"], lower_is_better=False))
+    ranks = average_ranks(outcomes, "rmse")
+    assert ranks.methods == ("ice", "knn") and ranks.pairwise_p["ice", "knn"] < 0.05
+    assert wins(outcomes, "rmse").wins.tolist() == [[0, 0], [8, 0]]
+    table = render_table(outcomes, "rmse")
+    assert "2.000*" in table and "1.000*" not in table and "* highest of its row" in table
+    assert [line.split()[-2:] for line in table.splitlines() if line.startswith(("average", "relative"))] == [
+        ["2.00", "1.00"],
+        ["0.500", "1.000"],
+    ]

@@ -17,7 +17,7 @@ from otimpute.benchmark.record import ForeignRecordError
 from otimpute.benchmark.summary import aggregate
 from otimpute.benchmark.summary.names import sort_methods
 from otimpute.benchmark.task import canonical
-from otimpute.registry import IMPUTERS, make_imputer
+from otimpute.catalogue import METHODS, make_imputer
 
 ONE = "settings: [{mechanism: mcar, rate: 0.3}]"
 TASK = Task("iris", "mcar", 0.3, "knn", "knn", 0, {"n_neighbors": 3})
@@ -250,8 +250,8 @@ def test_suites_compare_every_imputer_we_have() -> None:
     of_auto = {"auto", "auto_distribution", "gaussian_mixture", "extra_trees", "kernel_ridge"}
     for name in ("paper", "oos", "runtime"):
         methods = load_suite(name).methods
-        assert {method.imputer for method in methods} == set(IMPUTERS) - of_auto
-        assert [method.name for method in methods] == sort_methods(set(IMPUTERS) - of_auto)
+        assert {method.imputer for method in methods} == set(METHODS) - of_auto
+        assert [method.name for method in methods] == sort_methods(set(METHODS) - of_auto)
     assert of_auto < {method.name for method in load_suite("auto").methods}
     assert "linear_rr" in {method.name for method in load_suite("smoke").methods}
 

@@ -33,7 +33,7 @@ def invoke(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Invoke:
 @pytest.fixture
 def two_experts(monkeypatch: pytest.MonkeyPatch) -> None:
     """Have the default method ask its quickest experts only; what the others say is tested where they are."""
-    monkeypatch.setattr("otimpute.auto._experts.DEFAULT", ("mean", "gaussian"))
+    monkeypatch.setattr("otimpute.auto._experts.DEFAULT", ("mean", "gaussian_em"))
 
 
 @pytest.fixture

@@ -104,8 +104,8 @@ def test_a_folder_that_may_not_be_written_to_is_noticed_at_once(invoke: Any, mon
     access = os.access
     monkeypatch.setattr(os, "access", lambda path, mode: Path(path).name != "locked" and access(path, mode))
     said = invoke("impute", "no.csv", "-o", "locked/new/out.csv", code=1).stderr
-    assert said.startswith("otimpute: 'locked/new/out.csv' cannot be made: you may not write to the folder")
-    assert "cannot be made" in invoke("fit", "no.csv", "--model", "locked/m", code=1).stderr
+    assert said.startswith("otimpute: 'locked/new/out.csv' cannot be created: no permission to write to the folder")
+    assert "cannot be created" in invoke("fit", "no.csv", "--model", "locked/m", code=1).stderr
     Path("file").touch()
     assert "is a file, not a folder" in invoke("impute", "no.csv", "-o", "file/out.csv", code=1).stderr
 

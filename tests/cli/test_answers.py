@@ -18,7 +18,8 @@ from otimpute.files import read_file
 ANSWERS = ["None"] * 66 + ["NA"] * 45 + ["Some"] * 98 + ["Freq"] * 115
 TABLE = "drinks,x\n" + "".join(f"{answer},{k % 13}.5\n" for k, answer in enumerate(ANSWERS))
 KEPT = (
-    "note: drinks: 'None' × 66 is kept as an answer (NA marks the gaps in this column, and it is as frequent as other values): "
+    "note: drinks: 'None' × 66 is kept as an answer "
+    "(NA marks the missing values of this column, and it is as frequent as other values): "
     "if it means missing, pass --na drinks=None --na drinks=NA; if not, --keep drinks=None"
 )
 
@@ -117,7 +118,7 @@ def test_scores_are_of_the_same_answers(invoke: Any) -> None:
 
 def test_signs_that_are_kept_while_others_could_be_gaps_are_said(invoke: Any) -> None:
     Path("in.csv").write_text("work,x\n" + "private,1\nstate,2\n?,3\n" * 20)
-    note = "work: '?' × 20 is kept as an answer (it marks no gaps among numbers): if it means missing, pass --na 'work=?'"
+    note = "work: '?' × 20 is kept as an answer (it does not mark missing numbers): if it means missing, pass --na 'work=?'"
     assert note in invoke("inspect", "in.csv").stdout
     Path("in.csv").write_text("work,x\n" + "private,1\nstate,?\n?,3\n" * 20)
     shown = invoke("inspect", "in.csv").stdout

@@ -38,7 +38,7 @@ def test_the_verdict_stands_below_the_summary(invoke: Any, table: Path) -> None:
     summary, _, verdict = said.partition("\nOn ")
     assert "missing" in summary
     assert "hidden the way values are missing" in verdict
-    assert "gaussian" in verdict
+    assert "gaussian_em" in verdict
     assert "No check on observed values" in verdict
     quiet = invoke("impute", table, "-o", "out.csv", "-f", "-m", "mean").stderr
     assert "hidden" not in quiet
@@ -74,6 +74,6 @@ def test_a_model_keeps_the_verdict(invoke: Any, table: Path) -> None:
 
 
 def test_experts_are_chosen_by_name(invoke: Any, table: Path) -> None:
-    options = ["--set", "experts=gaussian, neighbours", "--set", "n_splits=2", "--json"]
+    options = ["--set", "experts=gaussian_em, knn", "--set", "n_splits=2", "--json"]
     told = json.loads(invoke("impute", table, "-o", "out.csv", *options).stdout)
-    assert list(told["scores"]["weight"]) == ["mean", "gaussian", "neighbours", "stack"]
+    assert list(told["scores"]["weight"]) == ["mean", "gaussian_em", "knn", "stack"]

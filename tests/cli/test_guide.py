@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-GUIDE = Path(__file__).parents[2] / "docs" / "command-line.md"
+GUIDE = Path(__file__).parents[2] / "docs" / "guide" / "command-line.md"
 
 
 @pytest.mark.usefixtures("two_experts")
@@ -34,7 +34,7 @@ def test_the_examples_run(invoke: Any) -> None:
 
 @pytest.mark.usefixtures("two_experts")
 def test_the_commands_of_the_readme_run(invoke: Any) -> None:
-    (block,) = re.findall(r"```sh\n(.*?)```", (GUIDE.parents[1] / "README.md").read_text(encoding="utf-8"), re.DOTALL)
+    (block,) = re.findall(r"```sh\n(.*?)```", (GUIDE.parents[2] / "README.md").read_text(encoding="utf-8"), re.DOTALL)
     Path("table.csv").write_text("\n".join(["a,b", *(f"{k},{2 * k if k % 5 else ''}" for k in range(40))]))
     for line in block.splitlines():
         program, *arguments = shlex.split(line, comments=True)

@@ -9,7 +9,8 @@ from typing import Any
 
 import pytest
 
-from otimpute.cli.show import in_options
+from otimpute.cli.spelling import in_options
+from otimpute.exceptions import Message, OtimputeWarning, Term
 
 FLATS = "farbe,x,leer,\n" + "rot,1,,1\nblau,,,2\n,3,,\nrot,4,,1\n"
 
@@ -24,7 +25,11 @@ def table(invoke: Any) -> Path:
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        (["--max-seconds", "0"], "; leave it out for no limit"),
+        (["--max-seconds", "0"], "otimpute: in.csv: --max-seconds must be a finite number > 0, got 0.0; leave it out for no"),
+        (["--jobs", "0"], "--jobs must be a whole number >= 1, got 0; leave it out for one thread, or pass -1 for all cores"),
+        (["--set", "n_splits=0"], "--set n_splits must be a whole number >= 1, got 0; pass None to derive it from the table"),
+        (["-m", "ice", "--set", "tol=x"], "--set tol must be a finite number >= 0, got 'x'"),
+        (["--out-format", "cvs"], "--out-format must be one of 'arrow', 'csv', 'excel', 'parquet', 'tsv', got 'cvs'"),
         (["--bounds", "farbe=1:2"], "--bounds, --integer and --non-negative are for numbers; use --categories"),
         (["--categories", 'farbe=rot,"blau'], "a quote is not closed"),
         (["-o", "."], "'.' is a folder; give the name of a file in it"),
@@ -36,8 +41,11 @@ def test_errors_speak_of_options(invoke: Any, table: Path, arguments: list[str],
 
 
 def test_notes_speak_of_options() -> None:
-    assert in_options("more distinct texts than max_categories=50") == "more distinct texts than --max-categories 50"
+    many = Message("more distinct texts than ", Term("max_categories", 50))
+    assert in_options(many) == "more distinct texts than --max-categories 50"
+    assert in_options(OtimputeWarning(many)) == in_options(many)
     assert in_options("(see history_), or pass scale=True") == ", or pass --set scale=true"
+    assert in_options(Message("pass ", Term("scale", True))) == "pass --set scale=true"
     assert (
         in_options("[IterativeImputer] Early stopping criterion not reached.") == "ice: Early stopping criterion not reached."
     )

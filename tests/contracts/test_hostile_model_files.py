@@ -181,7 +181,6 @@ def model_of_expert(place: int, to: str) -> Change:
     return change
 
 
-
 OUTSIDE, TREE = "has places outside of", "a tree goes back, or outside"
 EXPERTS, TOGETHER = "experts and weights do not go together", "experts, weights and columns do not go together"
 INCONSISTENT: dict[str, tuple[str, Change, str]] = {
@@ -251,12 +250,12 @@ INCONSISTENT: dict[str, tuple[str, Change, str]] = {
     "an expert's tree of a column outside": ("auto", entry("_model.panel.models.3.method.rounds.0.0.columns", 0, 3), OUTSIDE),
     "draws by another expert": (
         "auto-distribution",
-        value("_model", "panel", "names", to=["mixture", "gaussian", "mean"]),
+        value("_model", "panel", "names", to=["gaussian_mixture", "gaussian_em", "mean"]),
         TOGETHER,
     ),
     "draws without their expert": (
         "auto-distribution",
-        value("_model", "panel", "names", to=["mean", "gaussian", "x"]),
+        value("_model", "panel", "names", to=["mean", "gaussian_em", "x"]),
         TOGETHER,
     ),
     "a mixture too small": (
@@ -264,14 +263,22 @@ INCONSISTENT: dict[str, tuple[str, Change, str]] = {
         array("_model.method.mixtures.0.covariance", lambda a: a[:, :2, :2]),
         "has 2 varying where 3",
     ),
-    "a covariance of fewer components": ("gaussian-mixture", array("_model.method.mixtures.0.covariance", lambda a: a[1:]), "has 1 K where"),
+    "a covariance of fewer components": (
+        "gaussian-mixture",
+        array("_model.method.mixtures.0.covariance", lambda a: a[1:]),
+        "has 1 K where",
+    ),
     "a component without a share": ("gaussian-mixture", entry("_model.method.mixtures.0.share", 0, 0.0), "needs a share"),
     "a covariance that is none": (
         "gaussian-mixture",
         entry("_model.method.mixtures.0.covariance", np.s_[0, 0, 0], -1.0),
         "positive definite",
     ),
-    "a kernel of fewer rows": ("kernel-ridge", array("_model.method.rounds.0.rows", lambda a: a[1:]), "every row needs a weight"),
+    "a kernel of fewer rows": (
+        "kernel-ridge",
+        array("_model.method.rounds.0.rows", lambda a: a[1:]),
+        "every row needs a weight",
+    ),
     "a kernel of a column outside": ("kernel-ridge", entry("_model.method.rounds.0.regressions.0.columns", 0, 3), OUTSIDE),
     "no network at all": ("round-robin", nothing_learned("_model.nets"), "networks, or weights"),
 }

@@ -17,6 +17,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
+from otimpute import catalogue
 from otimpute.missingness import MCAR, LogisticMAR, LogisticMNAR, LogisticSelfMNAR, Mechanism, QuantileMNAR, hide
 
 Make = Callable[[float], Mechanism]
@@ -30,6 +31,7 @@ MECHANISMS: dict[str, Make] = {
     "quantile": QuantileMNAR,
     "quantile-upper": lambda rate: QuantileMNAR(rate, quantile=0.6, column_fraction=1, tails="upper"),
 }
+MECHANISMS |= {name: each.load() for name, each in catalogue.MECHANISMS.items() if each.load() not in MECHANISMS.values()}
 ONE_COLUMN_REFUSED = {"mar", "mar-wide", "mnar"}
 
 
@@ -127,14 +129,14 @@ def test_any_finite_table_and_rate_give_probabilities_without_a_warning(X: np.nd
     for make in MECHANISMS.values():
         with warnings.catch_warnings():
             warnings.simplefilter("error")
-            probabilities = make(rate)._probabilities(X, np.random.default_rng(0))
+            probabilities = make(rate).probabilities(X, np.random.default_rng(0))
         assert probabilities.shape == X.shape
         assert ((probabilities >= 0) & (probabilities <= 1)).all()
 
 
 def test_constant_columns_are_hidden_at_the_rate_or_not_at_all(make: Make) -> None:
     constant = np.full((400, 5), 0.1)
-    probabilities = make(0.3)._probabilities(constant, np.random.default_rng(0))
+    probabilities = make(0.3).probabilities(constant, np.random.default_rng(0))
     assert set(np.unique(probabilities.round(9))) <= {0.0, 0.3}
     mixed = normal(400, 5)
     mixed[:, :3] = [1e300, 0.0, -7.25]
@@ -179,12 +181,17 @@ def test_tables_that_are_not_complete_are_refused(make: Make, X: Any, error: typ
             attempt()
 
 
-@pytest.mark.parametrize("rng", [None, True, 1.5, "0", np.random.RandomState(0)])
-def test_without_a_generator_or_seed_nothing_is_drawn(make: Make, rng: Any) -> None:
-    with pytest.raises(
-        TypeError, match=r"rng must be a numpy Generator or a seed, a whole number >= 0, got .*; without either"
-    ):
-        make(0.3).sample(normal(5, 5), rng)
+@pytest.mark.parametrize("random_state", [True, 1.5, "0", -1])
+def test_what_is_no_random_state_is_refused(make: Make, random_state: Any) -> None:
+    with pytest.raises(ValueError, match=r"random_state must be None, a whole number >= 0, .* got"):
+        make(0.3).sample(normal(5, 5), random_state)
+
+
+def test_without_a_seed_other_values_are_hidden_each_time(make: Make) -> None:
+    X = normal(200, 5)
+    assert (make(0.3).sample(X) != make(0.3).sample(X)).any()
+    again = [make(0.3).sample(X, np.random.RandomState(0)) for _ in range(2)]
+    np.testing.assert_array_equal(*again)
 
 
 @pytest.mark.parametrize("rate", [-0.1, 1, 1.5, np.nan, np.inf, "0.3", None, True])

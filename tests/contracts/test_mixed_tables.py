@@ -16,6 +16,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from every_imputer import DEEP, IMPUTERS, Make, grouped_table
+from otimpute.catalogue import imputer_classes
 from otimpute.exceptions import DivergedError, OtimputeWarning
 
 ARROW_TYPES = {
@@ -209,3 +210,5 @@ def test_texts_that_name_rows_are_left_alone_with_a_warning(make: Make) -> None:
 
 def test_every_imputer_takes_part() -> None:
     assert len(IMPUTERS) >= 12
+    pytest.importorskip("torch")
+    assert {type(make()) for make in IMPUTERS.values()} == set(imputer_classes().values())

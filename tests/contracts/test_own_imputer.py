@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import math
+import os
 from dataclasses import dataclass
+from inspect import getsource
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -12,6 +15,7 @@ import pytest
 
 import otimpute
 from every_imputer import grouped_table
+from otimpute.benchmark import load_suite, run_suite
 from otimpute.estimator import BaseImputer
 from otimpute.fitting import CellFit, ColumnLayout, FitSummary
 
@@ -67,7 +71,7 @@ def test_it_fills_tables_of_all_kinds(frame: pd.DataFrame) -> None:
 
 
 def test_it_is_an_expert(frame: pd.DataFrame) -> None:
-    imputer = otimpute.AutoImputer(["gaussian", QuantileImputer(share=0.4)], n_splits=1, random_state=0)
+    imputer = otimpute.AutoImputer(["gaussian_em", QuantileImputer(share=0.4)], n_splits=1, random_state=0)
     filled = imputer.fit_transform(frame)
     assert not filled.isna().any(axis=None)
     assert "QuantileImputer" in imputer.scores_["size"]
@@ -80,7 +84,7 @@ def test_it_is_reported_on(frame: pd.DataFrame) -> None:
 
 
 def test_it_cannot_be_saved(frame: pd.DataFrame, tmp_path: Any) -> None:
-    with pytest.raises(TypeError, match="QuantileImputer is a class of your own, and model files hold otimpute's imputers only"):
+    with pytest.raises(TypeError, match="QuantileImputer is a class of your own, and model files hold"):
         QuantileImputer().fit(frame).save(tmp_path / "model.otimpute")
     with pytest.raises(TypeError, match="QuantileImputer is a class of your own"):
         otimpute.AutoImputer([QuantileImputer()], n_splits=1).fit(frame).save(tmp_path / "model.otimpute")
@@ -90,3 +94,20 @@ def test_its_parameters_are_checked_wherever_it_is_used(frame: pd.DataFrame) -> 
     for imputer in (QuantileImputer(share=2), otimpute.AutoImputer([QuantileImputer(share=2)])):
         with pytest.raises(ValueError, match="share must be from 0 to 1, got 2"):
             imputer.fit(frame)
+
+
+def test_it_takes_part_in_a_benchmark(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Workers are processes of their own, which import the module that a suite names."""
+    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.setenv("PYTHONPATH", os.pathsep.join([str(tmp_path), os.environ.get("PYTHONPATH", "")]))
+    imports = Path(__file__).read_text().partition("import pytest\n")[0].partition('"""\n')[2]
+    ours = "\nfrom otimpute.estimator import BaseImputer\nfrom otimpute.fitting import CellFit, ColumnLayout, FitSummary\n\n"
+    (tmp_path / "my_imputers.py").write_text(imports + ours + getsource(Quantiles) + "\n\n" + getsource(QuantileImputer))
+    (tmp_path / "suite.yaml").write_text(
+        "description: mine\ndatasets: [iris]\nsettings: [{mechanism: mcar, rate: 0.3}]\nseeds: 1\n"
+        "methods:\n  mean:\n  mine: {imputer: 'my_imputers:QuantileImputer', share: 0.4}\n"
+    )
+    report = run_suite(load_suite(tmp_path / "suite.yaml"), tmp_path / "records")
+    scores = {record.task.method: record.scores["train"]["rmse"] for record in report.done}
+    assert scores.keys() == {"mean", "mine"}
+    assert scores["mean"] < scores["mine"] < 2

@@ -53,7 +53,7 @@ class LosesEntries:
 
 
 QUICK: dict[type[BaseImputer], dict[str, Any]] = {
-    AutoImputer: {"experts": ["gaussian", "mixture", "kernel"], "n_splits": 1},
+    AutoImputer: {"experts": ["gaussian_em", "gaussian_mixture", "kernel_ridge"], "n_splits": 1},
     SinkhornImputer: {"max_steps": 20},
     RoundRobinImputer: {"max_cycles": 1, "n_updates": 2, "n_pairs": 2},
     MeanImputer: {},

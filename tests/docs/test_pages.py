@@ -39,10 +39,18 @@ def run_page(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> RunPage:
     return lambda page, **values: run_blocks(examples(ROOT / page), tmp_path, values)
 
 
+def assert_printed_as_shown(page: str, printed: str) -> None:
+    """The page shows what its example prints; numbers, and so the order of experts, may differ between machines."""
+    (shown,) = re.findall(r"```text\n(.*?)```", (ROOT / page).read_text(encoding="utf-8"), re.DOTALL)
+    first, experts, *rest = zip(*(re.sub(r"[\d.,]+", "#", text).splitlines() for text in (shown, printed)), strict=True)
+    assert all(there == here for there, here in (first, *rest))
+    assert sorted(experts[0].split()) == sorted(experts[1].split())
+
+
 def test_readme(run_page: RunPage) -> None:
     page = run_page("README.md", bars="std.shape", filled="np.isfinite(X_new).all() and np.isfinite(X_imputed).all()")
     verdict, error, _, people, scores = page.printed
-    assert verdict.startswith("On ")
+    assert_printed_as_shown("README.md", verdict)
     assert page.values == {"bars": [1, 13], "filled": True}
     assert "Imputation report" in Path("report.html").read_text(encoding="utf-8")
     assert 0 < float(error) < 1
@@ -53,76 +61,69 @@ def test_readme(run_page: RunPage) -> None:
 
 
 def test_front_page(run_page: RunPage) -> None:
-    assert "](images/report.png)](report.md)" in (ROOT / "docs/index.md").read_text(encoding="utf-8")
+    assert "](images/report.png)](guide/report.md)" in (ROOT / "docs/index.md").read_text(encoding="utf-8")
     page = run_page("docs/index.md", filled="X_new.shape", bars="std.shape")
-    assert page.printed[0].startswith("On ")
+    assert_printed_as_shown("docs/index.md", page.printed[0])
     assert page.values == {"filled": [1, 13], "bars": [1, 13]}
 
 
-def test_automatic_imputer(run_page: RunPage) -> None:
-    verdict, _, covered, spreads, experts, same = run_page("docs/auto.md").printed
+def test_choosing_a_method(run_page: RunPage) -> None:
+    verdict, _, covered, spreads, experts, same, scores = run_page("docs/guide/choosing-a-method.md").printed
     assert verdict.startswith("On ")
     assert 80 <= int(covered.partition("%")[0]) <= 97
-    true_spread, of_values, of_draws = map(float, spreads.split())
-    assert of_values < of_draws < 1.1 * true_spread
+    truth, estimates, draws = ([float(part) for part in re.findall(r"\d+\.\d+", line)] for line in spreads.splitlines())
+    assert truth[0] == 0 < estimates[0] < draws[0]
+    assert estimates[1] < draws[1] < 1.1 * truth[1]
     assert experts == "['mean', 'gaussian', 'KNNImputer', 'stack']\n"
     assert same == "True True\n"
+    errors = {line.split()[0]: float(line.split()[2]) for line in scores.splitlines()}
+    assert min(errors, key=errors.__getitem__) == "SinkhornImputer" and max(errors, key=errors.__getitem__) == "MeanImputer"
 
 
 def test_comparing_methods(run_page: RunPage) -> None:
-    (printed,) = run_page("docs/benchmark.md").printed
+    (printed,) = run_page("docs/guide/benchmark.md").printed
     scores = dict(line.split() for line in printed.splitlines())
     assert len(scores) == 2 and all(0 < float(score) < 1 for score in scores.values())
 
 
 def test_checkpoints(run_page: RunPage) -> None:
-    assert run_page("docs/checkpoints.md").printed == ["as if never stopped: True\n"]
+    assert run_page("docs/guide/checkpoints.md").printed == ["as if never stopped: True\n"]
     assert not Path("fit.ckpt").exists()
 
 
 def test_gpu(run_page: RunPage) -> None:
-    assert run_page("docs/gpu.md").printed == ["cpu\n"]
+    assert run_page("docs/guide/gpu.md").printed == ["cpu\n"]
 
 
 def test_mixed_tables(run_page: RunPage) -> None:
-    printed, *_ = run_page("docs/mixed-tables.md").printed
-    assert "null" not in printed
-    assert "'heating': 'category', 'built': 'date/time', 'balcony': 'boolean'" in printed
+    page = run_page("docs/guide/mixed-tables.md", wrong="wrong.mean()", expected="expected.mean()", sums="chances.sum(axis=1)")
+    kinds, same_types_and_full = page.printed[0].splitlines()
+    assert "'energy': 'ordered', 'built': 'date/time', 'balcony': 'boolean'" in kinds
+    assert same_types_and_full == "True 0"
+    assert "null" not in page.printed[1]
+    assert "'heating': 'category', 'built': 'date/time', 'balcony': 'boolean'" in page.printed[1]
+    assert page.values["wrong"] < 0.2 and page.values["expected"] < 0.2
+    assert all(abs(total - 1) < 1e-9 for total in page.values["sums"])
 
 
 def test_model_files(run_page: RunPage) -> None:
-    assert run_page("docs/model-files.md").printed == ["True\n", "True\n"]
+    assert run_page("docs/guide/model-files.md").printed == ["True\n", "True\n"]
 
 
 def test_models(run_page: RunPage) -> None:
-    (cycles, *lines), completer = (printed.splitlines() for printed in run_page("docs/models.md").printed)
+    (cycles, *lines), completer = (printed.splitlines() for printed in run_page("docs/guide/models.md").printed)
     assert cycles.startswith("cycles ")
     assert [line.rsplit(maxsplit=1)[0] for line in lines + completer] == ["new rows", "completer"]
     assert all(float(line.rsplit(maxsplit=1)[1]) < 0.3 for line in lines + completer)
 
 
 def test_report(run_page: RunPage) -> None:
-    verdict, for_machines = run_page("docs/report.md").printed
+    verdict, for_machines = run_page("docs/guide/report.md").printed
     assert len(verdict.splitlines()) == 5
     assert verdict.startswith("[good] Is everything filled in, and nothing else changed? All ")
     assert for_machines.startswith("Little's test ")
     assert "'caution'" in for_machines
     assert Path("wine.html").stat().st_size > 10_000
-
-
-def test_which_method(run_page: RunPage) -> None:
-    page = run_page(
-        "docs/guide/which-method.md",
-        spread_of_guesses="X_imputed[missing[:, 1], 1].std()",
-        spread_of_draws="drawn[missing[:, 1], 1].std()",
-        error_of_guesses="np.abs(X_imputed - X)[:, 1].mean()",
-        error_of_draws="np.abs(drawn - X)[:, 1].mean()",
-    )
-    assert page.printed[0].startswith("On ")
-    assert page.values["spread_of_guesses"] < page.values["spread_of_draws"]
-    assert page.values["error_of_guesses"] < page.values["error_of_draws"]
-    errors = {line.split()[0]: float(line.split()[2]) for line in page.printed[-1].splitlines()}
-    assert min(errors, key=errors.__getitem__) == "SinkhornImputer" and max(errors, key=errors.__getitem__) == "MeanImputer"
 
 
 def test_how_sure(run_page: RunPage) -> None:
@@ -146,15 +147,6 @@ def test_new_rows(run_page: RunPage) -> None:
     assert alone == loaded == "True\n"
     assert float(score) > 0.7
     assert "missingindicator_x2" in names
-
-
-def test_mixed_columns(run_page: RunPage) -> None:
-    page = run_page("docs/guide/mixed-columns.md", wrong="wrong.mean()", expected="expected.mean()", sums="chances.sum(axis=1)")
-    kinds, same_types_and_full = page.printed[0].splitlines()
-    assert "'energy': 'ordered', 'built': 'date/time', 'balcony': 'boolean'" in kinds
-    assert same_types_and_full == "True 0"
-    assert page.values["wrong"] < 0.2 and page.values["expected"] < 0.2
-    assert all(abs(total - 1) < 1e-9 for total in page.values["sums"])
 
 
 def test_missing_why(run_page: RunPage) -> None:

@@ -298,7 +298,7 @@ CELLS = {
         X_imputed = imputer.fit_transform(X)
     """,
     "show": "imputer",
-    "auto": """AutoImputer(["gaussian"], n_splits=2, random_state=0, verbose=1).fit(X).verdict_[:2]""",
+    "auto": """AutoImputer(["gaussian_em"], n_splits=2, random_state=0, verbose=1).fit(X).verdict_[:2]""",
     "fail": """imputer.set_params(callbacks=lambda progress: 1 / 0).fit(X)""",
     "fetch": """
         from otimpute.datasets.fetch import _bar

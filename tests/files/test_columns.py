@@ -1,4 +1,4 @@
-"""What columns hold is decided from their fields, or told."""
+"""What columns hold is decided from their fields, or declared."""
 
 from __future__ import annotations
 
@@ -89,7 +89,7 @@ def test_signs_are_missing_values_among_numbers_and_dates_only(spelling: str) ->
     assert read([spelling, "", spelling]) == ("string", [spelling, None, spelling])
 
 
-def test_told_spellings_replace_the_usual_ones_but_empty_is_always_missing() -> None:
+def test_declared_spellings_replace_the_usual_ones_but_empty_is_always_missing() -> None:
     assert read(["1", "-999", ""], na_values=["-999"]) == ("integer", [1, None, None])
     assert read(["NA", "DE", ""], na_values=[]) == ("string", ["NA", "DE", None])
     assert read(["a", "?"], na_values=["?"]) == ("string", ["a", None])
@@ -116,7 +116,7 @@ def test_quotes_are_not_part_of_the_value() -> None:
     assert read(['"a ""b"""', '"c\n"']) == ("string", ['a "b"', "c\n"])
 
 
-def told(fields: list[str], data_type: Any, **overrides: Any) -> list[Any]:
+def read_as(fields: list[str], data_type: Any, **overrides: Any) -> list[Any]:
     text = "y;x\n" + "".join(f"1;{field}\n" for field in fields)
     source = CsvSource(io.BytesIO(text.encode()), schema=pa.schema([("x", data_type)]), **{"delimiter": ";"} | overrides)
     frame = next(source.chunks()).frame
@@ -142,8 +142,8 @@ def told(fields: list[str], data_type: Any, **overrides: Any) -> list[Any]:
         (["", "NA"], pa.null(), [None, None]),
     ],
 )
-def test_told_types_are_kept(fields: list[str], data_type: Any, values: list[Any]) -> None:
-    assert told(fields, data_type) == values
+def test_declared_types_are_kept(fields: list[str], data_type: Any, values: list[Any]) -> None:
+    assert read_as(fields, data_type) == values
 
 
 @pytest.mark.parametrize(
@@ -162,9 +162,9 @@ def test_told_types_are_kept(fields: list[str], data_type: Any, values: list[Any
         (["a"], pa.list_(pa.string()), "which text files cannot hold"),
     ],
 )
-def test_fields_that_do_not_fit_the_told_type_are_named(fields: list[str], data_type: Any, said: str) -> None:
+def test_fields_that_do_not_fit_the_declared_type_are_named(fields: list[str], data_type: Any, said: str) -> None:
     with pytest.raises(ValueError, match=said):
-        told(fields, data_type)
+        read_as(fields, data_type)
 
 
 def test_columns_without_names_are_numbered() -> None:

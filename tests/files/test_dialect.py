@@ -9,7 +9,7 @@ import pytest
 
 from otimpute.files.csv_file import CsvSource, CsvWriter
 from otimpute.files.dialect import Dialect, detect_dialect
-from otimpute.files.spellings import Told
+from otimpute.files.spellings import DeclaredSpellings
 
 pytest.importorskip("pyarrow")
 
@@ -60,9 +60,9 @@ def test_a_line_end_inside_a_quoted_name_is_not_that_of_rows() -> None:
         (codecs.BOM_UTF32_LE, "utf-32-le"),
     ],
 )
-@pytest.mark.parametrize("told", [True, False])
-def test_byte_order_marks_tell_the_encoding(mark: bytes, name: str, told: bool) -> None:
-    dialect = detect(mark + "é,b\n1,2\n".encode(name), **({"encoding": name} if told else {}))
+@pytest.mark.parametrize("declared", [True, False])
+def test_byte_order_marks_tell_the_encoding(mark: bytes, name: str, declared: bool) -> None:
+    dialect = detect(mark + "é,b\n1,2\n".encode(name), **({"encoding": name} if declared else {}))
     assert (dialect.encoding, dialect.mark) == (name, mark)
 
 
@@ -82,7 +82,7 @@ def test_one_odd_byte_far_behind_the_beginning_counts() -> None:
     assert detect(b"a,b\n" + b"1,2\n" * 100_000 + b"\xe9,2\n").encoding == "cp1252"
 
 
-def test_bytes_that_do_not_fit_the_told_encoding_are_named_with_their_line() -> None:
+def test_bytes_that_do_not_fit_the_declared_encoding_are_named_with_their_line() -> None:
     with pytest.raises(ValueError, match="line 3 holds the byte 0xe9, which is not utf-8"):
         CsvSource(io.BytesIO("a,b\n1,2\né,3\n".encode("latin-1")), encoding="utf-8")
 
@@ -105,7 +105,7 @@ def test_an_encoding_that_loses_bytes_is_refused() -> None:
     [
         (b"PAR1\x15\x04", "Parquet file, not text"),
         (b"PK\x03\x04abc", "Excel or zip file"),
-        (b"\x7fELF\x02\x01\x01\x00\x00", "zero bytes"),
+        (b"\x7fELF\x02\x01\x01\x00\x00", "NUL bytes"),
     ],
 )
 def test_files_that_are_no_text_are_refused(data: bytes, said: str) -> None:
@@ -126,7 +126,9 @@ def test_one_spelling_of_missing_values_is_a_list_of_one() -> None:
 
 def test_overrides_win() -> None:
     dialect = detect("a;b,c\n1;2,3\n", delimiter=",", header=False, na_values=["9"], decimal=",", quote="")
-    assert dialect == Dialect(delimiter=",", header=False, told=Told({None: frozenset({"9"})}), decimal=",", quote="")
+    assert dialect == Dialect(
+        delimiter=",", header=False, declared=DeclaredSpellings({None: frozenset({"9"})}), decimal=",", quote=""
+    )
 
 
 def kinds(text: str, **overrides: object) -> dict[str, str]:
@@ -184,7 +186,7 @@ def test_thousands_that_show_late_count() -> None:
     assert kinds("a;b\n" + "1234,5;1\n" * 60_000 + "1.234,5;1\n")["a"] == "string"
 
 
-def test_quoted_decimal_commas_can_be_told_in_files_with_commas() -> None:
+def test_quoted_decimal_commas_can_be_declared_in_files_with_commas() -> None:
     assert kinds('a,b\n"1,5",1\n"2,5",2\n', decimal=",", delimiter=",")["a"] == "number"
 
 

@@ -8,15 +8,15 @@ from typing import Any
 
 import pytest
 
-from otimpute.files import DoubtfulSpelling, find_doubts, open_table, read_file
+from otimpute.files import AmbiguousSpelling, find_reading_hints, open_table, read_file
 from otimpute.files.csv_file import CsvSource
 
 pa = pytest.importorskip("pyarrow")
 
 
-def source(columns: dict[str, list[str]], **told: Any) -> CsvSource:
+def source(columns: dict[str, list[str]], **options: Any) -> CsvSource:
     rows = [list(columns), *zip(*columns.values(), strict=True)]
-    return CsvSource(io.BytesIO("".join(";".join(row) + "\n" for row in rows).encode()), delimiter=";", **told)
+    return CsvSource(io.BytesIO("".join(";".join(row) + "\n" for row in rows).encode()), delimiter=";", **options)
 
 
 def gaps(seen: CsvSource, name: str = "c") -> dict[str, int]:
@@ -39,8 +39,8 @@ def test_a_spelling_as_frequent_as_a_category_is_one_while_another_marks_the_gap
     seen = source({"c": ANSWERS, "x": ["1"] * len(ANSWERS)})
     assert gaps(seen) == {"NA": 45}
     assert next(seen.chunks()).frame.column("c").to_pylist().count("None") == 66
-    because = "NA marks the gaps in this column, and it is as frequent as other values"
-    assert seen.doubts == [DoubtfulSpelling("c", "None", 66, False, because, ("NA",))]
+    because = "NA marks the missing values of this column, and it is as frequent as other values"
+    assert seen.hints == [AmbiguousSpelling("c", "None", 66, False, because, ("NA",))]
 
 
 @pytest.mark.parametrize("spelling", ["None", "none", "NA", "N/A", "null", "NaN", "?", "-", ".", "unknown", "n.a."])
@@ -50,7 +50,7 @@ def test_among_numbers_dates_and_truth_values_every_spelling_is_a_gap(spelling: 
     seen = source({"c": values, "x": ["1"] * 45})
     assert gaps(seen) == {spelling: 20, "": 5}
     assert seen.columns[0].kind != "string"
-    assert seen.doubts == []
+    assert seen.hints == []
 
 
 @pytest.mark.parametrize(
@@ -61,16 +61,16 @@ def test_among_numbers_dates_and_truth_values_every_spelling_is_a_gap(spelling: 
         ([*["None"] * 2, *["a"] * 30, *["b"] * 40, *[""] * 9], ["1"], {"": 9}),
         ([*["NA"] * 30, *["a"] * 30, *["b"] * 40, *[""] * 9], ["1"], {"": 9}),
         ([*["NA"] * 30, *["a"] * 30, *["b"] * 40, ""], ["1"], {"NA": 30, "": 1}),
-        # Nothing else marks gaps.
+        # Nothing else marks missing values.
         ([*["None"] * 30, *["a"] * 30, *["b"] * 40], ["1"], {}),
         ([*["None"] * 2, *["a"] * 30, *["b"] * 40], ["1"], {"None": 2}),
         ([*["NA"] * 30, *["a"] * 30, *["b"] * 40], ["1"], {"NA": 30}),
-        # The same word marks gaps among numbers; or another one does.
+        # The same word marks missing numbers; or another one does.
         ([*["NA"] * 30, *["a"] * 30, *["b"] * 40, *[""] * 9], ["1", "NA"], {"NA": 30, "": 9}),
         ([*["None"] * 30, *["a"] * 30, *["b"] * 40], ["1", "None"], {"None": 30}),
         ([*["NA"] * 30, *["a"] * 30, *["b"] * 40], ["1", ""], {}),
         ([*["None"] * 30, *["a"] * 30, *["b"] * 40], ["1", "NA"], {}),
-        # Namibia; the blood group; a sign that marks gaps among numbers.
+        # Namibia; the blood group; a sign that marks missing numbers.
         ([*["NA"] * 3, *["DE"] * 4, *["FR"] * 2, *["US"] * 4], ["1"], {}),
         ([*["-"] * 15, *["+"] * 85], ["1", "-"], {}),
         ([*["?"] * 30, *["a"] * 30, *["b"] * 40], ["1", "?"], {"?": 30}),
@@ -87,7 +87,7 @@ def test_among_texts_the_file_is_the_witness(values: list[str], others: list[str
 
 
 @pytest.mark.parametrize(
-    ("values", "others", "doubtful"),
+    ("values", "others", "ambiguous"),
     [
         ([*["None"] * 2, *["a"] * 30, *[""] * 9], ["1"], [("None", False)]),
         ([*["None"] * 30, *["a"] * 30], ["1"], [("None", False)]),
@@ -101,21 +101,21 @@ def test_among_texts_the_file_is_the_witness(values: list[str], others: list[str
         ([*["unknown"] * 30, *["a"] * 30], ["1"], []),
     ],
 )
-def test_doubtful_decisions_are_told(values: list[str], others: list[str], doubtful: list[tuple[str, bool]]) -> None:
+def test_ambiguous_decisions_are_reported(values: list[str], others: list[str], ambiguous: list[tuple[str, bool]]) -> None:
     seen = source({"c": values, "x": [others[k % len(others)] for k in range(len(values))]})
-    assert [(doubt.spelling, doubt.is_missing) for doubt in seen.doubts] == doubtful
+    assert [(hint.spelling, hint.is_missing) for hint in seen.hints] == ambiguous
 
 
-def test_what_is_told_is_not_weighed() -> None:
+def test_what_is_declared_is_not_weighed() -> None:
     columns = {"c": ANSWERS, "d": ANSWERS}
     assert gaps(source(columns, na_values=["None"])) == {"None": 66}
     by_column = source(columns, na_values={"c": ["None", "NA"]})
     assert (gaps(by_column), gaps(by_column, "d")) == ({"None": 66, "NA": 45}, {"NA": 45})
-    assert [doubt.name for doubt in by_column.doubts] == ["d"]
+    assert [hint.name for hint in by_column.hints] == ["d"]
     others = source(columns, na_values={"c": ["None"], None: ["Freq"]})
     assert (gaps(others), gaps(others, "d")) == ({"None": 66}, {"Freq": 115})
     kept = source(columns, keep_values=["None"])
-    assert (gaps(kept), kept.doubts) == ({"NA": 45}, [])
+    assert (gaps(kept), kept.hints) == ({"NA": 45}, [])
     kept = source(columns, keep_values={"c": ["NA", "None"]})
     assert (gaps(kept), gaps(kept, "d")) == ({}, {"NA": 45})
 
@@ -124,7 +124,7 @@ def test_what_was_decided_for_one_file_holds_for_another() -> None:
     known = {"c": next(column.na_values for column in source({"c": ANSWERS, "x": ["1"] * len(ANSWERS)}).columns)}
     few = {"c": ["None", "NA", "Some"], "x": ["1", "NA", "2"]}
     assert gaps(source(few, known_gaps=known)) == {"NA": 1}
-    assert source(few, known_gaps=known).doubts == []
+    assert source(few, known_gaps=known).hints == []
     assert gaps(source(few, known_gaps=known, na_values=["None"])) == {"None": 1}
     assert gaps(source(few, known_gaps=known | {"absent": ["x"]})) == {"NA": 1}
 
@@ -137,7 +137,7 @@ def test_columns_that_are_not_there_are_refused() -> None:
 
 
 @pytest.mark.parametrize(
-    ("values", "told", "missing"),
+    ("values", "declared", "missing"),
     [
         (["-999", "-999.0", "-999,0", "12,5"], "-999", {"-999": 1, "-999.0": 1, "-999,0": 1}),
         (["-9.99E2", "1.5"], "-999", {"-9.99E2": 1}),
@@ -150,9 +150,9 @@ def test_columns_that_are_not_there_are_refused() -> None:
     ],
 )
 def test_numbers_that_mean_missing_values_may_be_written_in_several_ways(
-    values: list[str], told: str, missing: dict[str, int]
+    values: list[str], declared: str, missing: dict[str, int]
 ) -> None:
-    assert gaps(source({"c": values, "x": ["1"] * len(values)}, na_values=[told])) == missing
+    assert gaps(source({"c": values, "x": ["1"] * len(values)}, na_values=[declared])) == missing
 
 
 def test_a_whole_number_that_means_missing_values_does_not_need_the_decimals_of_others() -> None:
@@ -170,6 +170,6 @@ def test_excel_sheets_are_read_in_the_same_way(tmp_path: Path) -> None:
     table = read_file(tmp_path / "table.xlsx", na_values={"x": ["-999"]})
     assert [dict(column.missing_as) for column in table.columns] == [{"NA": 45, "": 1}, {"-999": 45}]
     assert table.frame.column("c").to_pylist() == [None if text in ("NA", None) else text for text, _ in rows[1:]]
-    assert [doubt.spelling for doubt in find_doubts(table) if isinstance(doubt, DoubtfulSpelling)] == ["None"]
+    assert [hint.spelling for hint in find_reading_hints(table) if isinstance(hint, AmbiguousSpelling)] == ["None"]
     with open_table(tmp_path / "table.xlsx", known_gaps={"c": ["None"]}) as again:
         assert dict(again.columns[0].missing_as) == {"None": 66, "": 1}

@@ -68,11 +68,11 @@ def test_pyarrow_is_needed_only_to_read_and_write(table: Path, monkeypatch: pyte
 
 
 def test_a_description_is_plain_and_says_what_is_missing(table: Path) -> None:
-    told = read_file(table).describe()
-    assert json.loads(json.dumps(told)) == told
-    assert (told["format"], told["n_rows"]) == ("csv", 3)
-    assert told["dialect"]["delimiter"] == ","
-    assert [(column["name"], column["kind"], column["n_missing"]) for column in told["columns"]] == [
+    described = read_file(table).describe()
+    assert json.loads(json.dumps(described)) == described
+    assert (described["format"], described["n_rows"]) == ("csv", 3)
+    assert described["dialect"]["delimiter"] == ","
+    assert [(column["name"], column["kind"], column["n_missing"]) for column in described["columns"]] == [
         ("id", "string", 0),
         ("x", "number", 1),
         ("kind", "string", 1),
@@ -309,13 +309,13 @@ def test_completed_tables_that_do_not_fit_are_refused(tmp_path: Path, completed:
         ("empty.csv", b"", ValueError, "the file is empty"),
         ("blank.csv", b"\xef\xbb\xbf\n\n", ValueError, "the file is empty"),
         ("header.csv", b"a,b\n", ValueError, "column names but no rows"),
-        ("junk.csv", bytes(range(256)), ValueError, "not text: it holds zero bytes"),
+        ("junk.csv", bytes(range(256)), ValueError, "not text, because it contains NUL bytes"),
         ("table.xml", b"<a/>", ValueError, "must end in .csv, .txt, .* got 'table.xml'; rename it, or pass format="),
         ("text.parquet", CSV, ValueError, "cannot be read as parquet"),
         ("text.arrow", CSV, ValueError, "cannot be read as arrow"),
         ("empty.parquet", b"", ValueError, "cannot be read as parquet"),
-        ("text.csv.gz", CSV, ValueError, "is not a whole gzip file"),
-        ("cut.csv.gz", gzip.compress(CSV, mtime=0)[:-9], ValueError, "is not a whole gzip file"),
+        ("text.csv.gz", CSV, ValueError, "is not a complete gzip file"),
+        ("cut.csv.gz", gzip.compress(CSV, mtime=0)[:-9], ValueError, "is not a complete gzip file"),
         ("packed.csv", gzip.compress(CSV, mtime=0), ValueError, "is a gzip file, not text; name it .csv.gz"),
     ],
 )
@@ -351,7 +351,7 @@ def test_options_of_other_formats_are_refused(tmp_path: Path, table: Path) -> No
         read_file(table, sheet="one")
 
 
-def test_the_format_can_be_told(tmp_path: Path) -> None:
+def test_the_format_can_be_declared(tmp_path: Path) -> None:
     (tmp_path / "table.dat").write_bytes(CSV)
     file = read_file(tmp_path / "table.dat", format="csv")
     file.write(tmp_path / "out.dat", file.frame, format="parquet")

@@ -561,7 +561,7 @@ def test_the_example_of_the_guide_runs(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    page = (Path(__file__).parents[2] / "docs/checkpoints.md").read_text(encoding="utf-8")
+    page = (Path(__file__).parents[2] / "docs/guide/checkpoints.md").read_text(encoding="utf-8")
     (example,) = re.findall(r"```python\n(.*?)```", page, re.DOTALL)
     exec(compile(example, "checkpoints.md", "exec"), {})
     assert capsys.readouterr().out == "as if never stopped: True\n"

@@ -174,7 +174,7 @@ def test_the_gradient_through_the_loss_is_its_finite_difference(model: str, metr
         completed = table.copy()
         completed[free, column] = naive(sizes, theta, np.delete(table[free], column, axis=1))
         batches = [(completed[x] @ A, completed[y] @ A) for x, y in rows]
-        solve = {"epsilon": 0.5, "tolerance": 1e-10, "max_iterations": 5000, "kernel": "reference"}
+        solve = {"epsilon": 0.5, "tol": 1e-10, "max_iter": 5000, "kernel": "reference"}
         return float(np.mean([sinkhorn_divergence(x, y, **solve).value for x, y in batches]))
 
     start, step = parameters[column], 1e-5

@@ -81,7 +81,7 @@ def test_a_linear_relation_is_learned_from_a_random_start_while_the_loss_falls()
 
 
 def test_the_mlp_beats_the_linear_model_on_curved_data_in_energy_distance() -> None:
-    X = whitened(make_toy("half_moon", 600, rng=0))
+    X = whitened(make_toy("half_moon", 600, random_state=0))
     X_incomplete, missing = punch(X, seed=1)
     keep = missing.all(axis=1)
     X_incomplete[keep], missing[keep] = X[keep], False

@@ -425,7 +425,7 @@ def test_nearly_collinear_columns_are_imputed_as_well_as_by_regressions(rate: fl
         X = interest_rates(seed=seed)
         missing = np.random.default_rng([seed, 1]).random(X.shape) < rate
         X_incomplete = np.where(missing, np.nan, X)
-        imputers = [SinkhornImputer(random_state=0), GaussianEMImputer(), ICEImputer(random_state=0)]
+        imputers = [SinkhornImputer(random_state=0), GaussianEMImputer(), ICEImputer()]
         scores.append([rmse(X, imputer.fit_transform(X_incomplete), missing) for imputer in imputers])
     ours, *peers = np.mean(scores, axis=0)
     assert ours < 1.1 * min(peers)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from otimpute.imputers._checkpoint import Checkpoint
 
 from otimpute.fitting.checkpoint import Checkpoint
 from otimpute.imputers._batches import Geometry, Plan
@@ -38,9 +39,7 @@ def dense_algorithm_1(values, missing, A, epsilon, n_steps, m, n_pairs, rate, se
             for side, pool in enumerate(pools):
                 drawn = batch(seed, step, pair, side, len(values) if pool is None else len(pool), m)
                 rows.append(drawn if pool is None else pool[drawn])
-            found = sinkhorn_divergence(
-                values[rows[0]] @ A, values[rows[1]] @ A, epsilon=epsilon, tolerance=1e-7, kernel="reference"
-            )
+            found = sinkhorn_divergence(values[rows[0]] @ A, values[rows[1]] @ A, epsilon=epsilon, tol=1e-7, kernel="reference")
             np.add.at(gradient, rows[0], found.gradient_x @ A.T / n_pairs)
             np.add.at(gradient, rows[1], found.gradient_y @ A.T / n_pairs)
         gradient[~missing] = 0

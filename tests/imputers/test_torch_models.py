@@ -204,7 +204,7 @@ def test_the_gradient_a_completer_is_sent_is_the_finite_difference_of_the_diverg
     def loss(rows: np.ndarray) -> float:
         full = table.copy()
         full[listed] = rows
-        found = sinkhorn_divergence(full[drawn[0, 0]], full[drawn[0, 1]], epsilon=1.0, tolerance=1e-9, max_iterations=5000)
+        found = sinkhorn_divergence(full[drawn[0, 0]], full[drawn[0, 1]], epsilon=1.0, tol=1e-9, max_iter=5000)
         return float(found.value)
 
     scale = np.abs(gradient).max()

@@ -9,6 +9,7 @@ import pytest
 from scipy.stats import wasserstein_distance
 
 from otimpute._random import generator, seed_from
+from otimpute.catalogue import METRICS
 from otimpute.metrics import (
     distributional,
     energy_distance,
@@ -19,7 +20,7 @@ from otimpute.metrics import (
     wasserstein2,
 )
 
-SCORES = (mae, rmse, wasserstein2, energy_distance, sliced_wasserstein2, marginal_wasserstein1)
+SCORES = [metric.load() for metric in METRICS.values()]
 
 
 @pytest.fixture

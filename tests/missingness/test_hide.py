@@ -97,7 +97,7 @@ def test_what_is_no_mechanism_is_refused(mechanism: object) -> None:
 
 def test_a_mechanism_of_ones_own_only_needs_probabilities() -> None:
     class Negative(Mechanism):
-        def _probabilities(self, X: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+        def probabilities(self, X: np.ndarray, rng: np.random.Generator) -> np.ndarray:
             return 1.0 * (X < 0)
 
     np.testing.assert_array_equal(hide([[-1, 2], [3, -4]], Negative(0.5), 0)[1], [[True, False], [False, True]])

@@ -27,7 +27,7 @@ def X() -> np.ndarray:
 
 
 def probabilities(mechanism: Mechanism, X: np.ndarray, seed: int = 0) -> np.ndarray:
-    return mechanism._probabilities(X, np.random.default_rng(seed))
+    return mechanism.probabilities(X, np.random.default_rng(seed))
 
 
 def logits(p: np.ndarray) -> np.ndarray:

@@ -63,7 +63,7 @@ def pages(flats: pd.DataFrame, hostile: pd.DataFrame) -> dict[str, ReportData]:
         "three rows": told(MeanImputer(), holes[:3]),
         "transformed": collect(MeanImputer().fit(holes), holes),
         "a hundred columns": told(MeanImputer(), wide.mask(rng.random(wide.shape) < 0.1)),
-        "error bars": told(AutoImputer(["gaussian"], n_splits=2, random_state=0), hostile),
+        "error bars": told(AutoImputer(["gaussian_em"], n_splits=2, random_state=0), hostile),
         "experts": replace(plain, training=replace(plain.training, curves=[], weights=weights)),
         "a method failed": replace(plain, check=replace(plain.check, methods=failed)),
         "a broken promise": replace(plain, columns=[broken, *plain.columns[1:]]),

@@ -128,7 +128,7 @@ def test_an_imputer_that_hid_values_itself_is_judged_by_those() -> None:
     X = related_rows(120, 0)
     X[:, 7] = np.nan_to_num(X[:, 7])  # complete, so nothing was filled in there
     spread = np.nanstd(X, axis=0)
-    imputer = AutoImputer(["gaussian"], n_splits=2, random_state=0).fit(X)
+    imputer = AutoImputer(["gaussian_em"], n_splits=2, random_state=0).fit(X)
     row, column = np.nonzero(~np.isnan(X))
     some = np.sort(np.random.default_rng(0).choice(len(row), 300, replace=False))
     row, column, truth = row[some], column[some], X[row[some], column[some]]
@@ -166,7 +166,7 @@ def numbers_said(words: str, pattern: str) -> list[str]:
 @pytest.mark.filterwarnings("ignore::otimpute.exceptions.OtimputeWarning")
 @pytest.mark.parametrize("is_loaded", [False, True])
 def test_verdict_and_page_say_the_same_numbers(flats: pd.DataFrame, is_loaded: bool, tmp_path: Path) -> None:
-    imputer = AutoImputer(["gaussian"], random_state=0)
+    imputer = AutoImputer(["gaussian_em"], random_state=0)
     filled = imputer.fit_transform(flats)
     if is_loaded:
         imputer.save(tmp_path / "model")

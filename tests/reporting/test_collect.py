@@ -224,7 +224,7 @@ def test_noise_is_told_from_what_can_be_imputed() -> None:
 def test_draws_are_not_blamed_for_being_draws() -> None:
     X = np.random.default_rng(0).normal(size=(200, 3))
     X[:60, 0] = np.nan
-    said = collect(AutoImputer(["gaussian"], target="distribution", random_state=0).fit(X), X)
+    said = collect(AutoImputer(["gaussian_em"], target="distribution", random_state=0).fit(X), X)
     assert light(said, "better").light == "caution"
     assert "by design" in light(said, "better").answer
 
@@ -235,10 +235,10 @@ def test_the_fit_is_told_in_curves_or_weights(flats: pd.DataFrame) -> None:
     assert names[0] == "divergence between batches" and "mean absolute error on hidden values" in names
     assert all(len(each.steps) == len(each.values) > 3 for each in with_curves.curves)
     assert with_curves.weights is None
-    imputer = AutoImputer(["gaussian"], random_state=0).fit(flats)
+    imputer = AutoImputer(["gaussian_em"], random_state=0).fit(flats)
     told = collect(imputer, flats, check=False).training
     assert told.weights is not None
-    assert told.weights.experts == ["mean", "gaussian"]
+    assert told.weights.experts == ["mean", "gaussian_em"]
     assert np.allclose(np.sum(told.weights.weights, axis=1), 1)
     assert told.words == imputer.verdict_.splitlines()
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 from dataclasses import dataclass
+from enum import StrEnum
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -131,10 +132,37 @@ def test_an_array_is_used_once() -> None:
 def test_a_class_that_is_not_declared_is_refused_by_the_schema() -> None:
     @dataclass
     class Unknown:
-        values: dict[str, int]
+        values: dict[int, int]
 
-    with pytest.raises(TypeError, match=r"no kind of stored value for dict\[str, int\]"):
+    with pytest.raises(TypeError, match=r"no kind of stored value for dict\[int, int\]"):
         fields_of(stored()(Unknown))
+
+
+class Colour(StrEnum):
+    RED = "red"
+    BLUE = "blue"
+
+
+@pytest.mark.parametrize(
+    ("tree", "said"),
+    [
+        ({"roof": "green"}, "must be one of 'red', 'blue'"),
+        ({"roof": ["red"]}, "must be one of 'red', 'blue'"),
+        (["red"], "must be values by name"),
+    ],
+)
+def test_words_are_those_of_their_enumeration(tree: Any, said: str) -> None:
+    @stored()
+    @dataclass
+    class House:
+        colours: dict[str, Colour]
+
+    house, place = House({"roof": Colour.RED}), Place.root("house", {})
+    packed_house = Record((House,)).pack(house, place)
+    assert packed_house == {"colours": {"roof": "red"}}
+    assert Record((House,)).unpack(packed_house, place).colours["roof"] is Colour.RED
+    with pytest.raises(StoredFileError, match=said):
+        Record((House,)).unpack({"colours": tree}, place)
 
 
 SCALARS = st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text()

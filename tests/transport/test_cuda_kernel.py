@@ -131,8 +131,8 @@ def _clouds(d: int, without_weight: int = 0) -> tuple[np.ndarray, ...]:
 @pytest.mark.parametrize(("d", "share", "without_weight"), [(1, 0.1, 0), (3, 0.1, 2), (3, 10.0, 0), (64, 0.01, 0)])
 def test_divergence_and_gradients_are_those_of_the_reference(d, share, without_weight, tolerance):
     clouds, epsilon = _clouds(d, without_weight), share * d
-    result = sinkhorn_divergence(*clouds, epsilon=epsilon, tolerance=tolerance, kernel="cuda")
-    exact = sinkhorn_divergence(*clouds, epsilon=epsilon, tolerance=1e-11, max_iterations=20_000, kernel="reference")
+    result = sinkhorn_divergence(*clouds, epsilon=epsilon, tol=tolerance, kernel="cuda")
+    exact = sinkhorn_divergence(*clouds, epsilon=epsilon, tol=1e-11, max_iter=20_000, kernel="reference")
     assert result.converged
     assert result.value == pytest.approx(exact.value, abs=tolerance * epsilon)
     np.testing.assert_allclose(result.gradient_x, exact.gradient_x, rtol=0, atol=100 * tolerance + 2e-5)

@@ -14,7 +14,7 @@ from otimpute import sinkhorn_divergence
 from otimpute.exceptions import NotConvergedWarning
 from otimpute.transport.cost import half_squared_distances
 
-TIGHT = {"tolerance": 1e-9, "max_iterations": 5000}
+TIGHT = {"tol": 1e-9, "max_iter": 5000}
 
 
 def _clouds(n: int = 9, m: int = 6, d: int = 2, seed: int = 0) -> tuple[np.ndarray, ...]:
@@ -49,11 +49,9 @@ def test_gradients_are_the_finite_differences_of_the_value(moved, epsilon):
 
     def value(points: np.ndarray) -> float:
         moved_clouds = [points if k == moved else part for k, part in enumerate(clouds)]
-        return sinkhorn_divergence(
-            *moved_clouds, epsilon=epsilon, kernel="reference", tolerance=1e-11, max_iterations=10_000
-        ).value
+        return sinkhorn_divergence(*moved_clouds, epsilon=epsilon, kernel="reference", tol=1e-11, max_iter=10_000).value
 
-    result = sinkhorn_divergence(*clouds, epsilon=epsilon, kernel="reference", tolerance=1e-11, max_iterations=10_000)
+    result = sinkhorn_divergence(*clouds, epsilon=epsilon, kernel="reference", tol=1e-11, max_iter=10_000)
     gradient = (result.gradient_x, result.gradient_y)[moved]
     step = 1e-4
     for index in np.ndindex(gradient.shape):
@@ -144,7 +142,7 @@ def test_value_and_gradient_between_gaussians_have_the_closed_form(kernel, A, B,
         - _entropic_transport_of_gaussians(nothing, A, A, epsilon) / 2
         - _entropic_transport_of_gaussians(nothing, B, B, epsilon) / 2
     )
-    result = sinkhorn_divergence(x, y, a, b, epsilon=epsilon, kernel=kernel, tolerance=1e-6)
+    result = sinkhorn_divergence(x, y, a, b, epsilon=epsilon, kernel=kernel, tol=1e-6)
     _close(result.value, expected, absolute=1e-4 * epsilon)
     # All conditional means are linear and those of a cloud to itself keep the mean: the total pull is mean to mean.
     _close(result.gradient_x.sum(axis=0), mean_x - mean_y, absolute=1e-4)
@@ -162,7 +160,7 @@ def test_value_at_small_epsilon_is_the_exact_transport_cost(kernel, weighted):
         y, a, b = x[::-1] + 0.3 * y, np.full(7, 1 / 7), np.full(7, 1 / 7)
     exact = 0.5 * ot.emd2(a, b, ot.dist(x, y, metric="sqeuclidean"))
     epsilon = 0.01 * float(np.median(half_squared_distances(x, y)))
-    result = sinkhorn_divergence(x, y, a, b, epsilon=epsilon, kernel=kernel, max_iterations=20_000)
+    result = sinkhorn_divergence(x, y, a, b, epsilon=epsilon, kernel=kernel, max_iter=20_000)
     _close(result.value, exact, absolute=epsilon)
 
 
@@ -258,7 +256,7 @@ def _any_clouds(draw):
 def test_divergence_is_never_negative(kernel_name, clouds):
     x, y, a, b, share = clouds
     epsilon = share * float(half_squared_distances(x, y).max()) + 1e-3
-    result = sinkhorn_divergence(x, y, a, b, epsilon=epsilon, kernel=kernel_name, max_iterations=20_000)
+    result = sinkhorn_divergence(x, y, a, b, epsilon=epsilon, kernel=kernel_name, max_iter=20_000)
     assert result.value >= -1e-4 * epsilon
     assert result.marginal_error <= 1e-4
 
@@ -293,7 +291,7 @@ def test_weights_are_uniform_if_not_given(kernel):
 
 def test_a_converged_result_says_so(kernel):
     x, y, a, b = _clouds()
-    result = sinkhorn_divergence(x, y, a, b, epsilon=0.5, kernel=kernel, tolerance=1e-3)
+    result = sinkhorn_divergence(x, y, a, b, epsilon=0.5, kernel=kernel, tol=1e-3)
     assert result.converged
     assert result.marginal_error <= 1e-3
     assert result.status.startswith(f"converged in {result.n_iterations} sweeps")
@@ -302,10 +300,10 @@ def test_a_converged_result_says_so(kernel):
 def test_not_converged_warns_and_names_the_parameters_to_change(kernel):
     x, y, a, b = _clouds()
     with pytest.warns(NotConvergedWarning) as warned:
-        result = sinkhorn_divergence(x, y, a, b, epsilon=0.05, kernel=kernel, max_iterations=3)
+        result = sinkhorn_divergence(x, y, a, b, epsilon=0.05, kernel=kernel, max_iter=3)
     assert not result.converged
     assert result.marginal_error > 1e-4
-    assert "after 3 sweeps; raise max_iterations, or epsilon (now 0.05), or tolerance" in result.status
+    assert "after 3 sweeps; raise max_iter, or epsilon (now 0.05), or tol" in result.status
     assert [str(warning.message) for warning in warned] == [result.status]
     assert warned[0].filename == __file__
 
@@ -351,9 +349,9 @@ _X, _Y = [[0.0], [1.0], [2.0]], [[0.5], [1.5]]
         ({"epsilon": "auto"}, TypeError, "epsilon must be a finite number > 0, got 'auto'"),
         ({"epsilon": None}, TypeError, "epsilon must be a finite number > 0, got None"),
         ({"epsilon": True}, (TypeError, ValueError), "epsilon must be a finite number > 0, got True"),
-        ({"tolerance": -1e-3}, ValueError, r"tolerance must be a finite number >= 0, got -0\.001"),
-        ({"max_iterations": 0}, ValueError, "max_iterations must be a whole number >= 1, got 0"),
-        ({"max_iterations": 2.5}, TypeError, r"max_iterations must be a whole number >= 1, got 2\.5"),
+        ({"tol": -1e-3}, ValueError, r"tol must be a finite number >= 0, got -0\.001"),
+        ({"max_iter": 0}, ValueError, "max_iter must be a whole number >= 1, got 0"),
+        ({"max_iter": 2.5}, TypeError, r"max_iter must be a whole number >= 1, got 2\.5"),
         ({"kernel": "gpu"}, ValueError, "kernel must be one of 'auto', 'cpu', 'cuda', 'reference', got 'gpu'"),
         ({"kernel": None}, ValueError, "kernel must be one of .* got None"),
     ],

@@ -22,7 +22,7 @@ def test_value_and_plan_are_those_of_pot(clouds, kernel: str) -> None:
     x, y, a, b = clouds
     cost = 0.5 * ((x[:, None] - y[None]) ** 2).sum(axis=2)
     plan = ot.sinkhorn(a, b, cost, 0.3, stopThr=1e-13, numItermax=100_000)
-    result = entropic_transport(x, y, a, b, epsilon=0.3, tolerance=1e-10, kernel=kernel)
+    result = entropic_transport(x, y, a, b, epsilon=0.3, tol=1e-10, kernel=kernel)
     relative = plan / (a[:, None] * b[None])
     assert result.value == pytest.approx((plan * cost).sum() + 0.3 * (plan * np.log(relative)).sum(), abs=1e-8)
     ours = a[:, None] * b[None] * np.exp((result.f[:, None] + result.g[None] - cost) / 0.3)
@@ -32,7 +32,7 @@ def test_value_and_plan_are_those_of_pot(clouds, kernel: str) -> None:
 @pytest.mark.parametrize("kernel", KERNELS)
 def test_gradients_are_finite_differences(clouds, kernel: str) -> None:
     x, y, a, b = clouds
-    settings = {"epsilon": 0.3, "tolerance": 1e-12, "kernel": kernel, "max_iterations": 20_000}
+    settings = {"epsilon": 0.3, "tol": 1e-12, "kernel": kernel, "max_iter": 20_000}
     result = entropic_transport(x, y, a, b, **settings)
     for i, k in [(0, 0), (3, 1), (4, 0)]:
         for cloud, gradient in ((0, result.gradient_x), (1, result.gradient_y)):
@@ -46,7 +46,7 @@ def test_gradients_are_finite_differences(clouds, kernel: str) -> None:
 
 def test_the_divergence_is_made_of_three_transports(clouds) -> None:
     x, y, a, b = clouds
-    settings = {"epsilon": 0.3, "tolerance": 1e-10}
+    settings = {"epsilon": 0.3, "tol": 1e-10}
     cross = entropic_transport(x, y, a, b, **settings).value
     own = [entropic_transport(p, p, w, w, **settings).value for p, w in ((x, a), (y, b))]
     assert sinkhorn_divergence(x, y, a, b, **settings).value == pytest.approx(cross - sum(own) / 2, abs=1e-8)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Collection, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Any
@@ -17,51 +17,22 @@ from .._checks import check_choice
 from .._deadline import OutOfTime, check_deadline
 from .._random import generator, seed_from
 from .._stored import Kind, Place
-from ..baselines import (
-    ExtraTreesImputer,
-    GAINImputer,
-    GaussianEMImputer,
-    GaussianMixtureImputer,
-    ICEImputer,
-    KernelRidgeImputer,
-    KNNImputer,
-    MeanImputer,
-    MissForestImputer,
-    MIWAEImputer,
-    SoftImputer,
-    VAEACImputer,
-)
+from ..baselines import GaussianEMImputer, MeanImputer
+from ..catalogue import EXPERTS, METHODS, imputer_classes
 from ..estimator import BaseImputer, Unfitted
 from ..exceptions import DivergedError
-from ..fitting import CellFit, CellModel, Cells, ColumnLayout
-from ..imputers import MetaSinkhornImputer, RoundRobinImputer, SinkhornImputer
+from ..fitting import CellFit, CellModel, Cells, ColumnLayout, StopReason
+from ._left_out import OUT_OF_TIME, LeftOut, Why
 from ._scikit_learn import ScikitLearnImputer, is_scikit_learn
 
 MEAN = "mean"  # always asked: others must be better
-GAUSSIAN = "gaussian"  # cheap, and good enough to be fitted in the end whatever the time
-SHRUNK = "shrunk"
-MIXTURE = "mixture"
+GAUSSIAN = "gaussian_em"  # cheap, and good enough to be fitted in the end whatever the time
+SHRUNK = "gaussian_em_shrunk"
+MIXTURE = "gaussian_mixture"
 _ROWS_PER_COLUMN = 10  # of fewer a covariance is uncertain
-OUT_OF_TIME = "there was no time for it"
 
-EXPERTS: Mapping[str, Callable[[], BaseImputer]] = {
-    # In the order in which they are asked: cheap ones first.
-    MEAN: MeanImputer,
-    GAUSSIAN: GaussianEMImputer,
-    "neighbours": KNNImputer,
-    "transport": SinkhornImputer,
-    MIXTURE: GaussianMixtureImputer,
-    "chain": ICEImputer,
-    "forest": MissForestImputer,
-    "kernel": KernelRidgeImputer,
-    "trees": ExtraTreesImputer,
-}
-DEFAULT = (MEAN, GAUSSIAN, "transport", MIXTURE, "kernel", "trees")
-CLASSES = (
-    ExtraTreesImputer, GAINImputer, GaussianEMImputer, GaussianMixtureImputer, ICEImputer, KNNImputer, KernelRidgeImputer,
-    MIWAEImputer, MeanImputer, MetaSinkhornImputer, MissForestImputer, RoundRobinImputer, SinkhornImputer, SoftImputer,
-    VAEACImputer,
-)  # fmt: skip
+DEFAULT = (MEAN, GAUSSIAN, "sinkhorn", MIXTURE, "kernel_ridge", "extra_trees")
+CLASSES = tuple(imputer_classes(EXPERTS).values())
 MODELS: tuple[type, ...] = tuple(cls.model_class for cls in CLASSES)  # that a model file may hold
 
 
@@ -99,16 +70,17 @@ _FAILURES = (DivergedError, ArithmeticError, np.linalg.LinAlgError)
 def read_experts(experts: Any, device: str = "auto") -> dict[str, BaseImputer]:
     """The imputers meant by ``experts``, by name; the mean is always among them. Those named compute on the ``device``.
 
-    >>> list(read_experts(["gaussian", KNNImputer(n_neighbors=3)]))
-    ['mean', 'gaussian', 'KNNImputer']
+    >>> from otimpute.baselines import KNNImputer
+    >>> list(read_experts(["gaussian_em", KNNImputer(n_neighbors=3)]))
+    ['mean', 'gaussian_em', 'KNNImputer']
     """
     wanted = DEFAULT if experts is None else experts
     if isinstance(wanted, str) or not isinstance(wanted, Sequence) or len(wanted) == 0:
-        raise TypeError(f"experts must be a list of names or imputers such as ['gaussian', 'trees'], got {experts!r}")
+        raise TypeError(f"experts must be a list of names or imputers such as ['gaussian_em', 'extra_trees'], got {experts!r}")
     found: dict[str, BaseImputer] = {MEAN: MeanImputer()}
     for each in wanted:
         if isinstance(each, str):
-            expert = EXPERTS[check_choice("a name in experts", each, EXPERTS)]()
+            expert = METHODS[check_choice("a name in experts", each, EXPERTS)].make()
             found[each] = expert.set_params(device=device) if hasattr(expert, "device") else expert
         elif isinstance(each, BaseImputer):
             found[_unused(type(each).__name__, found)] = clone(each)
@@ -121,8 +93,7 @@ def read_experts(experts: Any, device: str = "auto") -> dict[str, BaseImputer]:
             )
     for each in found.values():
         each.check_parameters()
-    order = list(EXPERTS)
-    return dict(sorted(found.items(), key=lambda item: order.index(item[0]) if item[0] in order else len(order)))
+    return dict(sorted(found.items(), key=lambda item: EXPERTS.index(item[0]) if item[0] in EXPERTS else len(EXPERTS)))
 
 
 class Clock:
@@ -182,7 +153,7 @@ class ExpertFit:
     """What an expert made of an array, or why it did not, and how long it took."""
 
     fit: CellFit | None
-    failure: str = ""
+    failure: LeftOut | None = None
     seconds: float = 0.0
 
     @property
@@ -223,7 +194,7 @@ def _fit_expert(task: ExpertTask, layout: ColumnLayout, clock: Clock) -> ExpertF
     except OutOfTime:
         return ExpertFit(None, OUT_OF_TIME, time.perf_counter() - begun)
     except _FAILURES as error:
-        return ExpertFit(None, str(error), time.perf_counter() - begun)
-    if fit.summary.stop_reason == "interrupted":
+        return ExpertFit(None, LeftOut(Why.FAILED, str(error)), time.perf_counter() - begun)
+    if fit.summary.stop_reason == StopReason.INTERRUPTED:
         raise KeyboardInterrupt
     return ExpertFit(fit, seconds=time.perf_counter() - begun)

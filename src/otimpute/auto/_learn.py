@@ -17,7 +17,8 @@ from ..table import NumberCode
 from ._class_chances import ClassChances, HiddenLabels, calibrate, class_chances
 from ._draws import DrawRule
 from ._error_bars import ErrorBars, describe_cells
-from ._experts import MIXTURE, OUT_OF_TIME
+from ._experts import MIXTURE
+from ._left_out import OUT_OF_TIME, LeftOut
 from ._model import AutoModel
 from ._panel import FittedExperts, disagreement, fit_experts
 from ._time_plan import plan_final_fit
@@ -37,7 +38,7 @@ class Learned:
     trial: Trial
     weighed: Weighed
     hidden_labels: Mapping[int, NDArray[np.int64]]  # by column that has labels: those imputed for hidden values
-    left_out: Mapping[str, str]
+    left_out: Mapping[str, LeftOut]
 
 
 def learn(

@@ -18,6 +18,7 @@ from ..estimator import BaseImputer
 from ..exceptions import DivergedError
 from ..fitting import CellModel, ColumnLayout
 from ._experts import MEAN, MODELS, NO_LIMIT, Clock, ExpertTask, fit_experts_to
+from ._left_out import LeftOut
 from ._trial import Cells, Columns, Trial, share_out
 from ._weights import combine
 
@@ -90,7 +91,7 @@ class FittedExperts:
     models: list[CellModel]
     first_weights: Cells
     guesses: Cells  # [N, E] for the missing cells
-    left_out: Mapping[str, str]  # and why
+    left_out: Mapping[str, LeftOut]  # and why
 
     def panel(self, tried: Sequence[str], weights: Cells) -> Panel:
         """With the weights of those that were tried; others count nothing."""
@@ -115,14 +116,14 @@ def fit_experts(
 ) -> FittedExperts:
     """Fit the experts that count to the whole table. Those without weight in any column are not fitted, unless ``needed``."""
     column = np.nonzero(missing)[1]
-    left_out: dict[str, str] = {}
+    left_out: dict[str, LeftOut] = {}
 
     def fit(names: Sequence[str], clock: Clock, start: Cells | None = None) -> tuple[list[str], list[CellModel], list[Cells]]:
         tasks = [
             ExpertTask(name, _as_tried(experts[name], trial.fitted.get(name)), values, missing, seed, start) for name in names
         ]
         fits = fit_experts_to(tasks, layout, n_threads, clock)
-        left_out.update({name: each.failure for name, each in fits.items() if each.fit is None})
+        left_out.update({name: each.failure for name, each in fits.items() if each.failure is not None})
         able = [name for name in names if name not in left_out]
         guesses = [columns.standardise(fits[name].cells, column) for name in able]
         return able, [fits[name].model for name in able], guesses

@@ -1,29 +1,24 @@
-"""What the trial on hidden values showed, in numbers and in words."""
+"""What the trial on hidden values showed."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from .._words import count, listed, number, share
-from ..estimator import HiddenValues, mean_over_missing
+from ..estimator import Comparison, Finding, HiddenValues, Measure, Overall, judge, judge_column, mean_over_missing, rate
 from ..table import ColumnCode, NumberCode, category_of, observed_category_of, seconds_of
 from ._experts import MEAN
-from ._extrapolation import UnseenRegion, find_unseen_regions
+from ._extrapolation import find_unseen_regions
 from ._learn import Learned
 from ._trial import Cells
+from ._verdict import About, ColumnVerdict, Unseen, Verdict
 
-NOTHING_MISSING = "Nothing was missing."
-NOTHING_LEARNED = (
-    "No column with holes could be learned from: holes got the one value of their column, or were left as they are."
-)
 STACK = "stack"  # the combination, by weights learned on other hidden values
-_MOST_NAMED = 5
-_A_TIE = 0.995
+_LEAST_TRUST = 0.005  # that is worth mentioning
 
 Scores = dict[Any, dict[str, dict[str, float]]]
 
@@ -67,21 +62,12 @@ def _labels(code: ColumnCode, points: Cells, *, observed: bool = False) -> NDArr
 
 @dataclass(frozen=True)
 class Findings:
-    """What a verdict is made of; columns are those with values."""
+    """What there is to say about a fit; columns are those with values."""
 
+    names: Sequence[Any]  # [G]
     scores: Scores
     hidden_values: HiddenValues
-    names: Sequence[Any]  # [G]
-    is_label: NDArray[np.bool_]  # [G]
-    spread: Cells  # [G]: standard deviations of numbers, in their units
-    n_missing: NDArray[np.int64]  # [G]
-    n_hidden: NDArray[np.int64]  # [G]
-    no_better: NDArray[np.bool_]  # [G]: columns where the mean is best
-    asked: Sequence[str]  # [E]: experts of the panel
-    weights: Cells  # [G, E]: theirs
-    left_out: Mapping[str, str]
-    unseen: Sequence[tuple[str, str, UnseenRegion]]  # with the names of both columns
-    draws: bool
+    verdict: Verdict
 
 
 def describe(
@@ -94,32 +80,26 @@ def describe(
     rng: np.random.Generator,
 ) -> Findings:
     """What there is to say about a fit; ``groups`` are the columns of the table that coordinates belong to."""
-    columns, trial = learned.model.columns, learned.trial
+    columns = learned.model.columns
     first = columns.is_first(np.arange(len(columns.group)))
     places = groups[first]
     codes, names = [all_codes[place] for place in places], [all_names[place] for place in places]
     spread = columns.scaler.unit[first] * np.array([seconds_of(code) for code in codes])
     is_number = [isinstance(code, NumberCode) and not code.has_labels for code in codes]
     numbers = np.flatnonzero(first)[is_number].tolist()
-    panel = learned.model.panel
-    return Findings(
-        scores=score_columns(learned, codes, names),
-        hidden_values=_hidden_values(learned, codes, places, spread, len(all_codes)),
-        names=names,
-        is_label=np.array([code.has_labels for code in codes], dtype=bool),
-        spread=spread,
-        n_missing=missing[:, first].sum(axis=0),
-        n_hidden=np.bincount(columns.group[trial.column[columns.is_first(trial.column)]], minlength=len(codes)),
-        no_better=learned.weighed.no_better,
-        asked=panel.names,
-        weights=panel.weights,
-        left_out=learned.left_out,
-        unseen=[
-            (str(all_names[groups[each.column]]), str(all_names[groups[each.other]]), each)
-            for each in find_unseen_regions(values, missing, numbers, rng)
-        ],
-        draws=learned.model.draws,
-    )
+    hidden_values = _hidden_values(learned, codes, places, spread, len(all_codes))
+    n_missing = missing[:, first].sum(axis=0)
+    unseen = [
+        Unseen(all_names[groups[each.column]], all_names[groups[each.other]], each.low, each.high, each.share, each.n_observed)
+        for each in find_unseen_regions(values, missing, numbers, rng)
+    ]
+    columns_found = [
+        _about_column(name, code, int(place), hidden_values, int(n), len(missing), is_mean=bool(learned.weighed.no_better[g]))
+        for g, (name, code, place, n) in enumerate(zip(names, codes, places, n_missing, strict=True))
+        if n
+    ]
+    verdict = give_verdict(learned, columns_found, n_missing > 0, unseen)
+    return Findings(names, score_columns(learned, codes, names), hidden_values, verdict)
 
 
 def _hidden_values(
@@ -145,84 +125,53 @@ def _hidden_values(
     return HiddenValues(trial.rows, trial.row[kept], column, trial.split[kept], truth, guess, simplest, counts, by_place)
 
 
-def give_verdict(found: Findings) -> str:
-    """What a person should know, in plain words."""
-    lines = []
-    with_holes = found.n_missing > 0
-    if not with_holes.any():
-        lines.append(NOTHING_LEARNED)
-    else:
-        checked = with_holes & (found.n_hidden > 0)
-        lines += _about_numbers(found, checked & ~found.is_label & (found.spread > 0)) + _about_categories(
-            found, checked & found.is_label
-        )
-        if lines:
-            trusted = found.weights[with_holes].mean(axis=0)
-            order = [k for k in np.argsort(-trusted, kind="stable").tolist() if trusted[k] >= 0.005]
-            lines.append("Most trusted: " + ", ".join(f"{found.asked[k]} {trusted[k]:.0%}" for k in order) + ".")
-        else:
-            lines.append("There were too few observed values to check the imputation on: treat the imputed ones as guesses.")
-        if len(found.asked) > 1 or found.weights.shape[1] > 1:
-            lines += _about_hopeless(found, with_holes)
-        lines += _about_unseen(found)
-    lines += [f"Left out: {name} ({why})." for name, why in found.left_out.items()]
-    lines.append(
-        "No check on observed values can tell whether values are missing because of what they are (the rich not stating their "
-        "income): if so, imputed values are off in that direction by more than stated here."
+def _about_column(
+    name: Any, code: ColumnCode, place: int, hidden: HiddenValues, n_missing: int, n_rows: int, *, is_mean: bool
+) -> ColumnVerdict:
+    """What hidden values show about a column with holes."""
+    mine = hidden.column == place
+    truth, guess, simplest = (each[mine] for each in (hidden.truth, hidden.guess, hidden.simplest))
+    own, plain = ((each != truth) * 1.0 if code.has_labels else np.abs(each - truth) for each in (guess, simplest))
+    measure = Measure.WRONG if code.has_labels else Measure.ERROR
+    spread = None if code.has_labels else float(hidden.spread[place])
+    if not mine.any():
+        return ColumnVerdict(name, measure, n_missing, 0, None, None, None, spread, Finding.TOO_FEW, is_mean)
+    compared = Comparison.of(own, plain, hidden.stands_for[mine])
+    found = judge_column(compared, is_label=code.has_labels, share_missing=n_missing / n_rows)
+    return ColumnVerdict(
+        name, measure, n_missing, compared.n_hidden, compared.own, compared.simplest, compared.lead, spread, found, is_mean
     )
-    return "\n".join(lines)
 
 
-def _about_numbers(found: Findings, chosen: NDArray[np.bool_]) -> list[str]:
-    if not chosen.any():
-        return []
-    places = np.flatnonzero(chosen).tolist()
-    own, mean = (
-        mean_over_missing([found.scores[found.names[g]][who]["mae"] / found.spread[g] for g in places], found.n_missing[chosen])
-        for who in (STACK, MEAN)
+def give_verdict(
+    learned: Learned, columns: list[ColumnVerdict], with_holes: NDArray[np.bool_], unseen: list[Unseen]
+) -> Verdict:
+    """What a person should know."""
+    panel = learned.model.panel
+    overall = [each for each in (_over_columns(measure, columns) for measure in Measure) if each is not None]
+    trusted = panel.weights[with_holes].mean(axis=0) if with_holes.any() else np.zeros(len(panel.names))
+    order = [k for k in np.argsort(-trusted, kind="stable").tolist() if trusted[k] >= _LEAST_TRUST]
+    return Verdict(
+        about=About.CHECKED if overall else About.UNCHECKED if columns else About.NOTHING_LEARNED,
+        rating=rate([each.finding for each in overall], draws=learned.model.draws),
+        overall=overall,
+        columns=columns,
+        trusted={panel.names[k]: float(trusted[k]) for k in order},
+        n_asked=len(panel.names),
+        unseen=unseen,
+        left_out=dict(learned.left_out),
+        draws=learned.model.draws,
     )
-    imputed = "what draws are made around was" if found.draws else "the imputed ones were"
-    return [
-        f"On {found.n_hidden[chosen].sum():,} observed numbers that were hidden the way values are missing, {imputed} "
-        f"off by {own:.2f} standard deviations on average, {_compared(own, mean)} column means ({mean:.2f})."
-    ]
 
 
-def _about_categories(found: Findings, chosen: NDArray[np.bool_]) -> list[str]:
-    if not chosen.any():
-        return []
-    places = np.flatnonzero(chosen).tolist()
-    own, most = (
-        mean_over_missing([found.scores[found.names[g]][who]["wrong"] for g in places], found.n_missing[chosen])
-        for who in (STACK, MEAN)
+def _over_columns(measure: Measure, columns: Sequence[ColumnVerdict]) -> Overall | None:
+    """Means over columns, each of which counts by its number of holes; numbers in standard deviations, if there are any."""
+    chosen = [each for each in columns if each.measure is measure and each.n_hidden and each.spread != 0]
+    if not chosen:
+        return None
+    n_missing = np.array([each.n_missing for each in chosen])
+    own, simplest = (
+        mean_over_missing([getattr(each, who) / (each.spread or 1.0) for each in chosen], n_missing)
+        for who in ("own", "simplest")
     )
-    return [
-        f"Of hidden categories, {own:.0%} were imputed wrongly, {_compared(own, most)} the most frequent ones ({most:.0%})."
-    ]
-
-
-def _compared(own: float, plain: float) -> str:
-    return "no better than" if own >= _A_TIE * plain else f"{1 - own / plain:.0%} less than"
-
-
-def _about_hopeless(found: Findings, with_holes: NDArray[np.bool_]) -> list[str]:
-    names = [str(found.names[g]) for g in np.flatnonzero(found.no_better & with_holes).tolist()]
-    if not names:
-        return []
-    filled = "draws around it were" if found.draws else "that is what was"
-    return [
-        f"Nothing was better than the mean (or the most frequent value) in {listed(names, _MOST_NAMED)}: "
-        f"{filled} filled in, and other columns say little about it."
-    ]
-
-
-def _about_unseen(found: Findings) -> list[str]:
-    lines = [
-        f"{share(region.share)} of the values missing in {column} are where {other} is {number(region.low)} to "
-        f"{number(region.high)}, and there {'none' if region.n_observed == 0 else f'only {region.n_observed:,}'} of {column} "
-        "was observed: imputed values rest on what holds elsewhere, and may be further off than stated here."
-        for column, other, region in found.unseen[:_MOST_NAMED]
-    ]
-    if len(found.unseen) > _MOST_NAMED:
-        lines.append(f"The same holds for {count(len(found.unseen) - _MOST_NAMED, 'other column')}.")
-    return lines
+    return Overall(measure, sum(each.n_hidden for each in chosen), own, simplest, judge(own, simplest))

@@ -17,6 +17,7 @@ from ..estimator import BaseImputer, Missingness, hide_like_missing
 from ..fitting import CellModel, ColumnLayout
 from ..table import FARTHEST, Standardiser
 from ._experts import MEAN, Clock, ExpertFit, ExpertTask, fit_experts_to
+from ._left_out import LeftOut
 from ._weights import combine, learn_weights
 
 _SHARE_HIDDEN = 0.15  # of a column's observed values in one split: more would make another table of it
@@ -127,7 +128,7 @@ class Trial:
     split: NDArray[np.int64]  # [N]
     stands_for: Cells  # [N]: missing values that are like it, 1 on average
     conditional_std: Cells  # [N]: of a Gaussian given the rest of the row; 0 where none was asked
-    left_out: Mapping[str, str]  # experts that could not be tried, and why
+    left_out: Mapping[str, LeftOut]  # experts that could not be tried, and why
     rows: NDArray[np.int64]  # [R] of the table, that were tried on
     odds: Cells  # [R, n_groups]: of being missing, relative to the typical row
     seconds: Mapping[str, float]  # that an expert took for them
@@ -233,7 +234,7 @@ def try_experts(
                 for s, (hole, each) in enumerate(zip(holes, hidden, strict=True))
             ]
         ),
-        left_out={name: max(fits[name, s].failure for s in range(n_done)) for name in experts if name not in names},
+        left_out={who: each.failure for (who, _), each in fits.items() if each.failure is not None and who not in names},
         rows=rows,
         odds=how.odds,
         seconds={name: float(np.mean([fits[name, s].seconds for s in range(n_done)])) for name in names},

@@ -16,18 +16,20 @@ from sklearn.base import clone
 from .._checks import check_choice, check_count, check_flag, check_real
 from .._gpu import check_device
 from .._random import generator
-from .._stored import IfThere, Kind, Plain, Record, Scalar
+from .._stored import ByName, IfThere, Kind, Plain, Record, Scalar
 from .._threads import n_threads, single_blas_thread
 from .._warn import warn_user
 from ..baselines import GaussianMixtureImputer
 from ..estimator import BaseImputer, HiddenValues, TableParameters
-from ..exceptions import FitStoppedWarning, OtimputeWarning, StoredFileError
+from ..exceptions import FitStoppedWarning, Message, OtimputeWarning, StoredFileError, Term
 from ..fitting import CellFit, Cells, ColumnLayout, FitProgress, progress_bar
 from ..table import Table, seconds_of
-from ._experts import MIXTURE, OUT_OF_TIME, Asked, add_shrunk, read_experts
+from ._experts import MIXTURE, Asked, add_shrunk, read_experts
 from ._learn import learn
+from ._left_out import LeftOut, Why
 from ._model import AutoModel
-from ._report import NOTHING_LEARNED, NOTHING_MISSING, Findings, describe, give_verdict
+from ._report import Findings, describe
+from ._verdict import About, Verdict
 
 
 @dataclass(frozen=True)
@@ -70,22 +72,22 @@ class AutoImputer(BaseImputer):
     fill them in, and each gets the weight that would have been best, column by column; then the experts that count are fitted
     to the whole table. Which ones are asked by default, and how they compare with single methods, is in docs/studies/auto.md.
 
-    ========== =====================================================================================
-    mean       the column's mean, or its most frequent category; always asked
-    gaussian   one Gaussian for all rows (`GaussianEMImputer`): straight relations
-    shrunk     the same, leaning on independent columns; asked with it where rows are few
-    mixture    mixtures of 8, 16 and 32 Gaussians (`GaussianMixtureImputer`): clusters and curves
-    transport  optimal transport (`SinkhornImputer`)
-    trees      extremely randomised trees (`ExtraTreesImputer`), which refine what those above made of it
-    kernel     kernel ridge regression (`KernelRidgeImputer`), which does too
-    ========== =====================================================================================
+    ================== ===================================================================================
+    mean               the column's mean, or its most frequent category; always asked
+    gaussian_em        one Gaussian for all rows (`GaussianEMImputer`): straight relations
+    gaussian_em_shrunk the same, leaning on independent columns; asked with it where rows are few
+    gaussian_mixture   mixtures of 8, 16 and 32 Gaussians (`GaussianMixtureImputer`): clusters and curves
+    sinkhorn           optimal transport (`SinkhornImputer`)
+    extra_trees        extremely randomised trees (`ExtraTreesImputer`), which refine what those above made of it
+    kernel_ridge       kernel ridge regression (`KernelRidgeImputer`), which does too
+    ================== ===================================================================================
 
     Parameters
     ----------
     experts : list of names, imputers or regressors, default=None
-        Who is asked: names of the table above, ``"neighbours"`` (`KNNImputer`), ``"forest"`` (`MissForestImputer`),
-        ``"chain"`` (`ICEImputer`); imputers of otimpute's or scikit-learn's, such as ``["mixture", KNNImputer()]``,
-        or regressors of scikit-learn's, which then predict every column from the others.
+        Who is asked: names of the table above, or of any other imputer as the command line has them (``"knn"``,
+        ``"missforest"``, ``"ice"``, …); imputers of otimpute, of scikit-learn or of your own, such as
+        ``["gaussian_mixture", KNNImputer()]``, or regressors of scikit-learn, which then predict every column from the others.
     target : {"values", "distribution"}, default="values"
         ``"values"``: single values are as near to the truth as can be, but vary less than true ones do. ``"distribution"``:
         each is a random draw around that, so that columns and their relations keep their shape; single values are further off.
@@ -98,7 +100,7 @@ class AutoImputer(BaseImputer):
     n_jobs : int or None, default=None
         Experts fitted at the same time; -1 uses all cores. The result does not depend on it.
     device : {"auto", "cpu", "cuda"}, default="auto"
-        Where experts that are asked by name compute, if they can choose (``transport``); as in `SinkhornImputer`.
+        Where experts that are asked by name compute, if they can choose (``sinkhorn``); as in `SinkhornImputer`.
     random_state : int, Generator, RandomState or None, default=None
         Same seed, same result.
     verbose : int, default=0
@@ -126,6 +128,10 @@ class AutoImputer(BaseImputer):
         other hidden values than those it is scored on.
     verdict_ : str
         What to make of that, in plain words.
+    judgement_ : Verdict
+        The same as data: what hidden values show about each column with holes and about all of them, and who is trusted.
+    left_out_ : dict
+        By expert that could not be asked, why: ``why`` is ``"no time"`` or ``"failed"``, ``words`` says it for people.
     imputation_std_ : array or frame [n_rows, n_columns]
         Error bars of the table that was fitted, as a table of its kind; not stored by ``save``. Calibrated on hidden values:
         90 % of true values are within ± 1.645 of these (docs/studies/coverage.md). In the column's units (dates: seconds); for
@@ -164,11 +170,14 @@ class AutoImputer(BaseImputer):
         "weights_": Plain(),
         "scores_": Plain(),
         "verdict_": Scalar(str),
+        "judgement_": IfThere(Record((Verdict,))),
+        "left_out_": IfThere(ByName(Record((LeftOut,)))),
         "hidden_values_": IfThere(Record((HiddenValues,))),
     }
     _state_version: ClassVar[int] = 4
     model_class: ClassVar[type] = AutoModel
 
+    left_out_: dict[str, LeftOut]
     weights_: dict[Any, dict[str, float]]
     scores_: dict[Any, dict[str, dict[str, float]]]
 
@@ -256,7 +265,7 @@ class AutoImputer(BaseImputer):
         if isinstance(model, CompleteTable):
             fit = self._learn(model.values, np.zeros(model.values.shape, dtype=bool), model.layout, model.seed)
             self._model = fit.model
-            self.weights_, self.scores_, self.hidden_values_ = fit.weights, fit.findings.scores, fit.findings.hidden_values
+            self._note(fit)  # the verdict stays that of the table that was fitted
             return fit.model
         return cast("AutoModel", model)
 
@@ -277,14 +286,20 @@ class AutoImputer(BaseImputer):
     def _take_over(self, fit: CellFit, table: Table) -> None:
         super()._take_over(fit, table)
         if isinstance(fit, AutoFit):
-            self.weights_, self.scores_, self.hidden_values_ = fit.weights, fit.findings.scores, fit.findings.hidden_values
-            self.verdict_ = give_verdict(fit.findings)
-            self.imputation_std_ = self._error_bars_of(table, fit.bars)
-            self._warn_of_left_out(fit.findings.left_out)
+            self._note(fit)
+            self.judgement_, bars = fit.findings.verdict, fit.bars
         else:
-            self.weights_, self.scores_ = {}, {}
-            self.verdict_ = NOTHING_LEARNED if self.training_table_.n_missing.any() else NOTHING_MISSING
-            self.imputation_std_ = self._error_bars_of(table, np.empty(0))
+            self.weights_, self.scores_, self.left_out_ = {}, {}, {}
+            has_holes = self.training_table_.n_missing.any()
+            self.judgement_, bars = Verdict(About.NOTHING_LEARNED if has_holes else About.NOTHING_MISSING), np.empty(0)
+        self.verdict_ = str(self.judgement_)
+        self.imputation_std_ = self._error_bars_of(table, bars)
+
+    def _note(self, fit: AutoFit) -> None:
+        """Keep what there is to know about the experts."""
+        self.weights_, self.scores_, self.hidden_values_ = fit.weights, fit.findings.scores, fit.findings.hidden_values
+        self.left_out_ = dict(fit.findings.verdict.left_out)
+        self._warn_of_left_out()
 
     def _state(self) -> dict[str, Any]:
         _ = self.model_  # a file holds what was learned
@@ -339,16 +354,14 @@ class AutoImputer(BaseImputer):
             place += code.width
         return table.numbers_like_source(found, training.kept)
 
-    def _warn_of_left_out(self, left_out: Mapping[str, str]) -> None:
-        late = [name for name, why in left_out.items() if why == OUT_OF_TIME]
+    def _warn_of_left_out(self) -> None:
+        late = [name for name, each in self.left_out_.items() if each.why is Why.NO_TIME]
         if late:
-            warn_user(
-                f"max_seconds={self.max_seconds} left no time for {', '.join(late)}; the imputer holds what was reached",
-                FitStoppedWarning,
-            )
-        for name, why in left_out.items():
-            if why != OUT_OF_TIME:
-                warn_user(f"the expert {name!r} is left out: {why}", OtimputeWarning)
+            then = f" left no time for {', '.join(late)}; the imputer holds what was reached"
+            warn_user(Message(Term("max_seconds", self.max_seconds), then), FitStoppedWarning)
+        for name, each in self.left_out_.items():
+            if name not in late:
+                warn_user(f"the expert {name!r} is left out: {each}", OtimputeWarning)
 
     def _restore_state(self, state: dict[str, Any], sizes: dict[str, int]) -> None:
         super()._restore_state(state, sizes)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, ClassVar, Unpack
+from typing import ClassVar, Unpack
 
 import numpy as np
 from numpy.typing import NDArray
@@ -47,8 +47,6 @@ class GaussianEMImputer(StandardisedImputer):
         Most rounds of expectation and maximisation.
     tol : float, default=1e-3
         Stop when the imputed values move by less than this (root mean square, in standard deviations).
-    random_state : int, Generator, RandomState or None, default=None
-        Without effect; here so that all imputers are made alike.
     missing_values, add_indicator, keep_empty_features, integers, constraints, max_categories
         As in `SinkhornImputer`.
 
@@ -81,14 +79,12 @@ class GaussianEMImputer(StandardisedImputer):
         prior_rows: float = 1.0,
         max_iter: int = 200,
         tol: float = 1e-3,
-        random_state: Any = None,
         **table: Unpack[TableParameters],
     ):
         super().__init__(**table)
         self.prior_rows = prior_rows
         self.max_iter = max_iter
         self.tol = tol
-        self.random_state = random_state
 
     def check_parameters(self) -> None:
         check_real("prior_rows", self.prior_rows, above=0)

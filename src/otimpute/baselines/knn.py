@@ -61,8 +61,6 @@ class KNNImputer(StandardisedImputer):
         Rows to average.
     weights : {"uniform", "distance"}, default="uniform"
         Whether nearer rows count more.
-    random_state : int, Generator, RandomState or None, default=None
-        Without effect; here so that all imputers are made alike.
     missing_values, add_indicator, keep_empty_features, integers, constraints, max_categories
         As in `SinkhornImputer`.
 
@@ -81,13 +79,11 @@ class KNNImputer(StandardisedImputer):
         *,
         n_neighbors: int = 5,
         weights: str = "uniform",
-        random_state: Any = None,
         **table: Unpack[TableParameters],
     ):
         super().__init__(**table)
         self.n_neighbors = n_neighbors
         self.weights = weights
-        self.random_state = random_state
 
     def check_parameters(self) -> None:
         check_count("n_neighbors", self.n_neighbors)

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Any, ClassVar, Unpack
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from .._stored import stored
-from ..estimator import BaseImputer, TableParameters
+from ..estimator import BaseImputer
 from ..fitting import CellFit, Cells, ColumnLayout
 
 
@@ -31,8 +31,6 @@ class MeanImputer(BaseImputer):
 
     Parameters
     ----------
-    random_state : int, Generator, RandomState or None, default=None
-        Without effect; here so that all imputers are made alike.
     missing_values, add_indicator, keep_empty_features, integers, constraints, max_categories
         As in `SinkhornImputer`.
 
@@ -51,15 +49,6 @@ class MeanImputer(BaseImputer):
     ends_early: ClassVar[bool] = True
     model_class: ClassVar[type] = MeanModel
     _model: MeanModel
-
-    def __init__(
-        self,
-        *,
-        random_state: Any = None,
-        **table: Unpack[TableParameters],
-    ):
-        super().__init__(**table)
-        self.random_state = random_state
 
     def check_parameters(self) -> None: ...
 

@@ -141,8 +141,6 @@ class StandardisedImputer(BaseImputer):
     value never get there.
     """
 
-    random_state: Any
-
     @abstractmethod
     def _fit_rows(self, training: Training) -> RowFit: ...
 

@@ -17,8 +17,8 @@ from itertools import chain
 from pathlib import Path
 from typing import Any
 
+from ..catalogue import make_imputer
 from ..imputers import SinkhornImputer
-from ..registry import make_imputer
 from .record import Record
 from .store import Store
 from .task import Task

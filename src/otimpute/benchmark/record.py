@@ -9,11 +9,12 @@ from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass, field, fields
 from typing import Any, Self
 
+from ..catalogue import METRICS
 from .outcome import Outcome
 from .task import Task, canonical
 
 FORMAT = 1
-SCORES = ("mae", "rmse", "energy_distance", "sliced_wasserstein2", "marginal_wasserstein1", "wasserstein2")
+SCORES = tuple(METRICS)
 
 
 class ForeignRecordError(ValueError):

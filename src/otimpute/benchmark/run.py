@@ -9,8 +9,8 @@ from pathlib import Path
 
 from .._checks import check_choice, check_count, check_real
 from .._optional import require
+from ..catalogue import make_imputer
 from ..datasets import DatasetUnavailableError, dataset_card, load_dataset
-from ..registry import make_imputer
 from .execute import execute
 from .record import Record
 from .store import Contents, Store

@@ -18,19 +18,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..baselines import MeanImputer
+from ..catalogue import METRICS, make_imputer, make_mechanism
 from ..datasets import load_dataset
 from ..estimator import BaseImputer
 from ..imputers import side_by_side
-from ..metrics import (
-    MOST_ROWS,
-    energy_distance,
-    mae,
-    marginal_wasserstein1,
-    rmse,
-    sliced_wasserstein2,
-    wasserstein2,
-)
-from ..registry import make_imputer, make_mechanism
+from ..metrics import MOST_ROWS
 from .record import Record
 from .task import Task
 
@@ -38,16 +30,6 @@ _PACKAGES = ("otimpute", "numpy", "scipy", "scikit-learn", "numba", "POT", "torc
 _LONGEST_ERROR = 4000
 _MOST_WARNINGS = 5
 _SAME = 1e-6  # in standard deviations
-
-
-METRICS: dict[str, Callable[[Any, Any, Any], float]] = {  # those named in record.SCORES
-    "mae": mae,
-    "rmse": rmse,
-    "energy_distance": energy_distance,
-    "sliced_wasserstein2": sliced_wasserstein2,
-    "marginal_wasserstein1": lambda *tables: float(np.nanmean(marginal_wasserstein1(*tables))),
-    "wasserstein2": wasserstein2,
-}
 
 
 def run_task(task: Task, data_home: str | Path | None = None) -> Record:
@@ -220,11 +202,12 @@ def _score(X_true: NDArray[np.float64], X_imputed: NDArray[np.float64], missing:
     if not missing.any():
         return {}
     too_many = missing.any(axis=1).sum() > MOST_ROWS
-    return {
-        name: metric(X_true, X_imputed, missing)
+    scores = {
+        name: metric.load()(X_true, X_imputed, missing)
         for name, metric in METRICS.items()
-        if not (name == "wasserstein2" and too_many)
+        if not (metric.few_rows and too_many)
     }
+    return {name: float(np.nanmean(score)) if np.ndim(score) else score for name, score in scores.items()}
 
 
 def _peak_mib() -> float:

@@ -11,8 +11,8 @@ from typing import Any
 
 from .._checks import check_choice, check_count, check_real
 from .._optional import require
+from ..catalogue import make_imputer, make_mechanism
 from ..datasets import list_datasets
-from ..registry import make_imputer, make_mechanism
 from .task import Task, canonical, setting_name
 
 _METHODS = "{mean: , near: {imputer: knn, n_neighbors: 3}}"
@@ -21,7 +21,7 @@ _FIELDS = {"description", "datasets", "settings", "methods", "seeds", "test_frac
 
 @dataclass(frozen=True)
 class Method:
-    """A named way to impute: an imputer of the registry and its parameters."""
+    """A named way to impute: an imputer of the catalogue and its parameters."""
 
     name: str
     imputer: str
@@ -30,7 +30,7 @@ class Method:
 
 @dataclass(frozen=True)
 class Setting:
-    """A way to hide values: a mechanism of the registry, its rate and other options."""
+    """A way to hide values: a mechanism of the catalogue, its rate and other options."""
 
     mechanism: str
     rate: float

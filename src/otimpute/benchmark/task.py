@@ -19,7 +19,7 @@ class Task:
     mechanism: str
     rate: float
     method: str  # the name results are shown under
-    imputer: str  # the name in the registry
+    imputer: str  # the name in the catalogue
     seed: int
     parameters: Mapping[str, Any] = field(default_factory=dict)  # of the imputer
     options: Mapping[str, Any] = field(default_factory=dict)  # of the mechanism, besides its rate

@@ -11,9 +11,10 @@ import typer
 from typer.core import TyperGroup
 
 from .. import __version__
-from ..exceptions import DivergedError
+from ..exceptions import DivergedError, NotInstalledError
 from . import apply, benchmark, demo, experiment, impute, inspect_file, report
-from .show import in_options, write_anywhere
+from .show import write_anywhere
+from .spelling import in_options
 
 _EXPECTED = (ValueError, TypeError, OSError, ModuleNotFoundError, NotImplementedError, MemoryError, DivergedError)
 
@@ -45,11 +46,11 @@ class _Commands(TyperGroup):
 
 def _line(error: BaseException) -> str:
     """An error as one line, in the words of the command line, after the name of the file it is about."""
-    said = in_options(str(error)) or type(error).__name__
+    said = in_options(error) or type(error).__name__
     if isinstance(error, OSError) and error.strerror:  # of the system, with a number
         about = [str(error.filename)] if error.filename else []
         return ": ".join([*about, error.strerror.lower()])
-    if isinstance(error, ModuleNotFoundError) and "pip install" not in said:
+    if isinstance(error, ModuleNotFoundError) and not isinstance(error, NotInstalledError):
         said = f'the command line needs the package {error.name!r}: pip install "otimpute[cli]"'
     about = [name for name in getattr(error, "__notes__", []) if repr(name) not in said and not said.startswith(name)]
     return ": ".join([*about[:1], said])

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from .._optional import require
-from .._words import count, duration, listed
+from .._text import count, duration, listed
 from .beside import Beside
 from .impute import n_missing, put_back
 from .options import InputFile, OutputFile, Reading, Showing, Writing, about, check_apart, command

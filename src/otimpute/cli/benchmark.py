@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from .._words import count, duration
+from .._text import count, duration
+from ..catalogue import COSTS, METRICS
 
 if TYPE_CHECKING:
     from ..benchmark import Outcome, Record, RunProgress, RunReport
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
 app = typer.Typer(no_args_is_help=True, help="Compare methods on data whose truth is known; rerun the paper's experiments.")
 
 _SECONDS_BETWEEN_LINES = 30
-_SCORES = "mae, rmse, energy_distance, sliced_wasserstein2, marginal_wasserstein1, wasserstein2, seconds or added_mib."
+_SCORES = [*METRICS, *COSTS]
 
 Folder = Annotated[Path, typer.Argument(metavar="DIR", help="The folder given to run as --out.", show_default=False)]
 Names = Annotated[str, typer.Option(metavar="NAME,...", help="Only these; separate names by commas.", show_default=False)]
@@ -112,16 +113,16 @@ def status(folder: Folder) -> None:
 @app.command()
 def table(
     folder: Folder,
-    score: Annotated[str, typer.Option(help=_SCORES)] = "rmse",
+    score: Annotated[str, typer.Option(help=f"{', '.join(_SCORES[:-1])} or {_SCORES[-1]}.")] = "rmse",
     part: Annotated[str, typer.Option(help="train: rows the method was fitted on; test: rows it only transformed.")] = "train",
     format: Annotated[str, typer.Option(help="text, markdown or csv.")] = "text",  # noqa: A002
     methods: Names = "",
 ) -> None:
     """Scores as a table, data sets by methods, a setting at a time."""
     from .._checks import check_choice
-    from ..benchmark import SCORES, render_table
+    from ..benchmark import render_table
 
-    check_choice("--score", score, [*SCORES, "seconds", "added_mib"])
+    check_choice("--score", score, _SCORES)
     check_choice("--part", part, ["train", "test"])
     check_choice("--format", format, ["text", "markdown", "csv"])
     outcomes = _outcomes(folder, methods)

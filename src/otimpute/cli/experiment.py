@@ -7,10 +7,11 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from .._words import count, listed, number, share
+from .._text import count, listed, number, share
+from ..catalogue import MECHANISMS, make_mechanism
 from .method import ColumnChoice
 from .options import InputFile, OutputFile, Reading, Showing, Writing, about, command
-from .parse import parse_settings
+from .parse import named_as_set, parse_settings
 from .show import (
     add_rows,
     bar,
@@ -28,11 +29,9 @@ if TYPE_CHECKING:
 
     from ..metrics import ColumnScore, TableScore
 
-MECHANISMS = ("mcar", "logistic_mar", "logistic_mnar", "logistic_self_mnar", "quantile_mnar")
 
-
-def _complete_mechanism(incomplete: str) -> list[str]:
-    return [name for name in MECHANISMS if name.startswith(incomplete)]
+def _complete_mechanism(incomplete: str) -> list[tuple[str, str]]:
+    return [(name, mechanism.description) for name, mechanism in MECHANISMS.items() if name.startswith(incomplete)]
 
 
 @command
@@ -54,7 +53,7 @@ def mask(
     """Hide values of a table, to see with [bold]otimpute score[/] how well they are found again."""
     writing.check(out, source)
     table = reading.read(source)
-    with about(source), collected_notes() as notes:
+    with about(source), named_as_set(settings), collected_notes() as notes:
         names = choice.of(table.frame.column_names)
         hidden = _draw(table.frame, names, mechanism, rate, settings or [], seed)
     with about(out):
@@ -161,9 +160,8 @@ def _draw(frame: Any, names: list[str], mechanism: str, rate: float, settings: l
     from .._checks import check_choice
     from ..baselines import MeanImputer
     from ..missingness import hide
-    from ..registry import MECHANISMS, make_mechanism
 
-    kind: Any = MECHANISMS[check_choice("--mechanism", mechanism, MECHANISMS)]
+    kind: Any = MECHANISMS[check_choice("--mechanism", mechanism, MECHANISMS)].load()
     options = parse_settings(settings, [field.name for field in fields(kind)], {"rate": "--rate"}, mechanism)
     chosen, X = make_mechanism(mechanism, rate, options), frame.select(names)
     absent = np.column_stack([column.is_null(nan_is_null=True).to_numpy() for column in X.columns])

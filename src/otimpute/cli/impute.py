@@ -10,12 +10,13 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from .._words import count, duration, listed, number, share
+from .._text import count, duration, listed, number, share
 from .beside import Beside
-from .doubt_notes import doubt_notes, missing_as
 from .method import ColumnChoice, Constraints, MethodChoice
 from .options import InputFile, OutputFile, Reading, Replacing, Showing, Writing, about, check_apart, command, option
 from .page import check_report, make_report, tell_report
+from .parse import named_as_set
+from .reading_notes import missing_as, reading_notes
 from .show import (
     add_rows,
     bar,
@@ -212,7 +213,7 @@ def learn(
     with working(f"reading {source} …", shown=not showing.quiet):
         table = reading.read(source)
     frame = table.frame
-    with about(source), collected_notes() as notes:
+    with about(source), named_as_set(method.settings), collected_notes() as notes:
         chosen = choice.of(frame.column_names)
         used = [name for name in chosen if n_missing(frame.column(name)) < frame.num_rows]
         if not used:
@@ -225,7 +226,7 @@ def learn(
         seconds = time.perf_counter() - begun
     imputer.file_gaps_ = [sorted(table.gaps.get(name, ())) for name in used]
     notes += _never_filled(frame, wishes)
-    notes += doubt_notes(table, used)
+    notes += reading_notes(table, used)
     empty = [name for name in chosen if name not in used]
     if empty:
         notes.append(f"no value to learn from in {listed(empty)}: left empty")
@@ -256,7 +257,9 @@ def trial_of(imputer: BaseImputer) -> dict[str, Any]:
     """What an imputer that tried its experts on hidden values has to say about that; nothing for others."""
     if not hasattr(imputer, "verdict_"):
         return {}
-    return {name: getattr(imputer, f"{name}_") for name in ("verdict", "weights", "scores")}
+    found = getattr(imputer, "judgement_", None)  # files of older versions have none
+    judgement = {} if found is None else {"judgement": asdict(found)}
+    return {name: getattr(imputer, f"{name}_") for name in ("verdict", "weights", "scores")} | judgement
 
 
 def tell_verdict(imputer: BaseImputer, *, err: bool = True) -> None:
@@ -271,6 +274,8 @@ def n_missing(column: Any) -> int:
 
 
 def _fit(imputer: BaseImputer, X: Any, method: MethodChoice, *, shown: bool) -> Any:
+    from ..fitting import StopReason
+
     own_bar = "verbose" in imputer.get_params(deep=False)
     shown = shown and console(err=True).is_terminal
     if own_bar:
@@ -279,7 +284,7 @@ def _fit(imputer: BaseImputer, X: Any, method: MethodChoice, *, shown: bool) -> 
         filled = imputer.fit_transform(X)
     if own_bar:
         imputer.set_params(verbose=0)  # a model that is applied later shows none
-    if getattr(imputer, "stop_reason_", "") == "interrupted":
+    if getattr(imputer, "stop_reason_", "") == StopReason.INTERRUPTED:
         # The library keeps what was reached; a file should hold what was asked for, or nothing.
         saved = method.checkpoint is not None and method.checkpoint.exists()
         raise KeyboardInterrupt(f"the same command goes on from {method.checkpoint}" if saved else "")

@@ -9,18 +9,17 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from .._words import count, duration, listed, share
+from .._text import count, duration, listed, share
 from .apply import load_model
-from .doubt_notes import doubt_notes, missing_as
 from .impute import n_missing, tell_verdict, trial_of
 from .method import ColumnChoice, Constraints
 from .options import Reading, Showing, about, command
+from .reading_notes import missing_as, reading_notes
 from .show import (
     add_rows,
     bar,
     collected_notes,
     grid,
-    in_options,
     tell,
     tell_json,
     tell_notes,
@@ -59,7 +58,7 @@ def inspect(
         described = describe_columns(finite, wishes, max_categories)
     spelled = {column.name: column.missing_as for column in table.columns}
     columns = [_describe(table.frame, column) | {"missing_as": spelled[column.name]} for column in described]
-    notes += doubt_notes(table, used)
+    notes += reading_notes(table, used)
     if infinite:
         notes.append(f"impute refuses infinite values, as in {listed(infinite)}: replace them, or --exclude these columns")
     patterns = _patterns(table.frame.select(used))
@@ -111,7 +110,7 @@ def _describe(frame: Any, column: Any) -> dict[str, Any]:
         "kind": column.kind,
         "n_missing": n_holes,
         "n_distinct": n_distinct,
-        "treatment": in_options(column.treatment),
+        "treatment": column.treatment,
     }
 
 

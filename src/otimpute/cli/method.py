@@ -8,6 +8,8 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
+from .._checks import check_choice
+from ..catalogue import METHODS, make_imputer
 from .options import option
 from .parse import parse_bounds, parse_categories, parse_columns, parse_settings, parse_value
 
@@ -15,12 +17,6 @@ if TYPE_CHECKING:
     from ..estimator import BaseImputer
     from ..files import Column
 
-# The names of the registry, written out: looking them up there would load every method before a key is completed.
-METHODS = (
-    "auto", "auto_distribution", "sinkhorn", "sinkhorn_paper", "linear_rr", "linear_rr_paper", "mlp_rr", "mlp_rr_paper",
-    "meta_sinkhorn", "mean", "knn", "ice", "missforest", "gaussian_em", "gaussian_mixture", "extra_trees", "kernel_ridge",
-    "softimpute", "miwae", "gain", "vaeac",
-)  # fmt: skip
 _ELSEWHERE = {
     "random_state": "--seed", "seed": "--seed", "n_jobs": "--jobs", "max_seconds": "--max-seconds", "model": "--method",
     "checkpoint": "--checkpoint", "verbose": "--quiet", "max_categories": "--max-categories", "missing_values": "--na",
@@ -34,8 +30,8 @@ _COLUMNS = partial(option, "Columns")
 _METHOD = partial(option, "Method")
 
 
-def _complete_method(incomplete: str) -> list[str]:
-    return [method for method in METHODS if method.startswith(incomplete)]
+def _complete_method(incomplete: str) -> list[tuple[str, str]]:
+    return [(name, METHODS[name].description) for name in sorted(METHODS) if name.startswith(incomplete)]
 
 
 @dataclass(frozen=True)
@@ -96,7 +92,7 @@ class MethodChoice:
     """How holes are filled."""
 
     method: Annotated[
-        str, _METHOD(f"{', '.join(METHODS)}.", "--method", "-m", default=True, autocompletion=_complete_method)
+        str, _METHOD(f"{', '.join(sorted(METHODS))}.", "--method", "-m", default=True, autocompletion=_complete_method)
     ] = "auto"
     settings: Annotated[Names, _METHOD("A parameter of the method; repeat for more.", "--set", metavar="KEY=VALUE")] = None
     seed: Annotated[int, _METHOD("The same seed gives the same result.", default=True, min=0)] = 0
@@ -111,9 +107,6 @@ class MethodChoice:
 
     def imputer(self) -> BaseImputer:
         """A new one."""
-        from .._checks import check_choice
-        from ..registry import make_imputer
-
         imputer = make_imputer(check_choice("--method", self.method, METHODS), {}, self.seed)
         known = set(imputer.get_params(deep=False))
         special = {"max_seconds": self.max_seconds, "n_jobs": self.jobs, "checkpoint": self.checkpoint}

@@ -14,6 +14,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from ..exceptions import ParameterError
+
 if TYPE_CHECKING:
     from ..files import TableFile, TableSource, Writer
 
@@ -168,6 +170,9 @@ class Writing(Replacing):
         check_output(out, source, force=self.force)
         try:
             form = format_of(out, self.out_format)
+        except ParameterError as error:
+            error.parameter = "--out-format"
+            raise
         except ValueError as error:
             raise ValueError(str(error).replace("format=", "--out-format")) from None
         if form == "excel":

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import csv
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from datetime import date, datetime
 from difflib import get_close_matches
 from typing import Any
 
-from .._words import listed
+from .._text import listed
+from ..exceptions import ParameterError
 
 _WORDS = {"true": True, "false": False, "null": None, "none": None}
 
@@ -32,9 +34,9 @@ def parse_value(text: str) -> Any:
 def parse_settings(settings: Iterable[str], accepted: Iterable[str], elsewhere: dict[str, str], whose: str) -> dict[str, Any]:
     """Parameters from ``key=value``; ``elsewhere`` are those that have an option of their own.
 
-    >>> parse_settings(["max_step=20"], ["max_steps", "tol"], {}, "sinkhorn")
+    >>> parse_settings(["max_step=20"], ["max_steps", "tol"], {}, "knn")
     Traceback (most recent call last):
-    ValueError: --set of sinkhorn must be one of 'max_steps', 'tol', got 'max_step'; did you mean 'max_steps'?
+    otimpute.exceptions.ParameterValueError: --set of knn must be one of 'max_steps', 'tol', got 'max_step'; did you mean ...
     """
     from .._checks import check_choice
 
@@ -47,6 +49,17 @@ def parse_settings(settings: Iterable[str], accepted: Iterable[str], elsewhere: 
             raise ValueError(f"--set {setting}: use {elsewhere[key]} instead")
         parameters[check_choice(f"--set of {whose}", key.strip(), accepted)] = parse_value(value.strip())
     return parameters
+
+
+@contextmanager
+def named_as_set(settings: Iterable[str] | None) -> Iterator[None]:
+    """Have errors about parameters say so if these were set by ``--set``."""
+    try:
+        yield
+    except ParameterError as error:
+        if error.parameter in {setting.partition("=")[0].strip() for setting in settings or []}:
+            error.parameter = f"--set {error.parameter}"
+        raise
 
 
 def parse_columns(option: str, texts: Iterable[str], names: Sequence[str]) -> list[str]:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import codecs
 import json
 import math
-import re
 import sys
 import warnings
 from collections.abc import Callable, Iterator, Sequence
@@ -13,6 +12,8 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 import typer
+
+from .spelling import in_options
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -23,31 +24,6 @@ _BAR = 5
 _MOST_ROWS = 40
 _NARROWEST, _BETWEEN = 8, 3  # characters that are left of words, and that lie between columns
 _PLAIN = {"█": "#", "·": ".", "×": "x", "–": "-", "…": "..."}
-# What the library calls parameters are options here.
-_AS_OPTIONS: tuple[tuple[str, str], ...] = (
-    (r"\bforce to replace\b", "--force to replace"),
-    (r"\bheader=False\b", "--no-header"),
-    (r"\bday_first=True or False\b", "--day-first or --month-first"),
-    (r"\bquote=''", "--quote ''"),
-    (r"\b(format|encoding)='([\w-]+)'", r"--\1 \2"),
-    (r"\b(format|encoding)=", r"--\1"),
-    (r"\bna_values\b", "--na"),
-    (r"\bkeep_values\b", "--keep"),
-    (r"\bmax_seconds=([\d.]+)", r"--max-seconds \1"),
-    (r"\bmax_seconds\b(?!=)", "--max-seconds"),
-    (r"pass max_categories=None to use all texts, convert", "convert"),
-    (r"\bmax_categories=(\d+)", r"--max-categories \1"),
-    (r"\bmax_categories\b(?!=)", "--max-categories"),
-    (r"; pass None for no limit", "; leave it out for no limit"),
-    (r'\buse \{"categories": \[\.\.\.\]\}', "use --categories"),
-    (r"\bbounds, integer and non_negative\b", "--bounds, --integer and --non-negative"),
-    (r"\binteger and non_negative\b", "--integer and --non-negative"),
-    (r"\b(pass|leave) scale=True", "pass --set scale=true"),
-    (r" ?\(see history_\)", ""),
-    (r"\bwritten by imputer\.save\(\)", "written by otimpute fit"),
-    (r"^\[IterativeImputer\] ", "ice: "),
-    (r"\bn_jobs\b(?!=)", "--jobs"),
-)
 
 
 def write_anywhere() -> None:
@@ -73,18 +49,6 @@ def bar(part: int, whole: int) -> str:
     """
     filled = 0 if not part else max(1, round(_BAR * part / whole))
     return "█" * filled + "·" * (_BAR - filled)
-
-
-def in_options(message: str) -> str:
-    """A message of the library as one line, in the words of the command line.
-
-    >>> in_options("'t.csv' exists; give another name, or force to replace it")
-    "'t.csv' exists; give another name, or --force to replace it"
-    """
-    line = " ".join(message.split())
-    for parameter, option in _AS_OPTIONS:
-        line = re.sub(parameter, option, line)
-    return line
 
 
 def console(*, err: bool = False) -> Console:
@@ -167,7 +131,7 @@ def collected_notes() -> Iterator[list[str]]:
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always", UserWarning)
         yield notes
-    notes += dict.fromkeys(in_options(str(each.message)) for each in caught)
+    notes += dict.fromkeys(in_options(each.message) for each in caught)
 
 
 def tell_notes(notes: Sequence[str], *, err: bool = True) -> None:

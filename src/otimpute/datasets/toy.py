@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,7 +23,7 @@ def list_toys() -> list[str]:
     return sorted(_SHAPES)
 
 
-def make_toy(name: str, n: int, rng: np.random.Generator | int) -> Points:
+def make_toy(name: str, n: int, random_state: Any = None) -> Points:
     """Draw ``n`` points near a curve in the plane.
 
     Parameters
@@ -31,14 +32,14 @@ def make_toy(name: str, n: int, rng: np.random.Generator | int) -> Points:
         One of `list_toys()`.
     n : int
         Number of points.
-    rng : numpy Generator or int
-        Where randomness comes from; a whole number is a seed.
+    random_state : int, Generator, RandomState or None, default=None
+        Same seed, same points.
 
-    >>> make_toy("circles", 500, rng=0).shape
+    >>> make_toy("circles", 500, random_state=0).shape
     (500, 2)
     """
     shape, noise = _SHAPES[check_choice("name", name, _SHAPES)]
-    n, rng = check_count("n", n), generator_from(rng, "toy")
+    n, rng = check_count("n", n), generator_from(random_state, "toy")
     return shape(n, rng) + noise * rng.standard_normal((n, 2))
 
 

@@ -3,6 +3,7 @@
 from .base import BaseImputer
 from .error_bars import bars_of, has_error_bars
 from .hidden_cells import HiddenValues, hide_cells, mean_over_missing, score_cells
+from .judgement import Comparison, Finding, Measure, Overall, Rating, judge, judge_column, rate
 from .model_file import Unfitted, read_model
 from .realistic_hiding import Missingness, hide_like_missing
 from .table_parameters import TableParameters
@@ -11,8 +12,13 @@ from .training_table import TrainingTable
 
 __all__ = [
     "BaseImputer",
+    "Comparison",
+    "Finding",
     "HiddenValues",
+    "Measure",
     "Missingness",
+    "Overall",
+    "Rating",
     "TableParameters",
     "TrainingRows",
     "TrainingTable",
@@ -22,7 +28,10 @@ __all__ = [
     "has_error_bars",
     "hide_cells",
     "hide_like_missing",
+    "judge",
+    "judge_column",
     "mean_over_missing",
+    "rate",
     "read_model",
     "score_cells",
 ]

@@ -1,4 +1,4 @@
-"""Fitted imputers in files that hold data only (docs/model-files.md)."""
+"""Fitted imputers in files that hold data only (docs/guide/model-files.md)."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class Storable:
         """Write the fitted imputer to a file, to be read by ``otimpute.load``; an existing file is replaced.
 
         The file holds numbers and texts, no code. ``callbacks``, ``checkpoint``, a ``random_state`` that is a generator, and a
-        torch ``model`` or ``completer`` (except for its weights) are not stored: see docs/model-files.md.
+        torch ``model`` or ``completer`` (except for its weights) are not stored: see docs/guide/model-files.md.
 
         Parameters
         ----------

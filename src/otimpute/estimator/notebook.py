@@ -9,7 +9,7 @@ from typing import Any
 from xml.etree.ElementTree import Element
 
 from .._markup import element, short, to_html
-from .._words import count, duration, number, share
+from .._text import count, duration, number, share
 from ..fitting import CURVES
 
 _MOST_COLUMNS = 5

@@ -1,4 +1,4 @@
-r"""Tables in files: read with nulls for holes, written with nothing changed but the holes.
+r"""Tables in files: read with nulls for missing values, written with only missing values changed.
 
 Text files (CSV in all its dialects), Parquet, Arrow (Feather) and Excel; needs pyarrow, and openpyxl for Excel.
 
@@ -13,28 +13,28 @@ Text files (CSV in all its dialects), Parquet, Arrow (Feather) and Excel; needs 
 from .chunk import Chunk
 from .columns import Column
 from .dialect import Dialect
-from .doubts import Doubt, Misfits, RowNumbers, Sentinel, UnclearMark, find_doubts
 from .formats import check_output, format_of
 from .new_table import open_new_table
-from .spellings import NA_VALUES, DoubtfulSpelling
+from .reading_hints import AmbiguousSeparator, ReadingHint, RowNumbers, Sentinel, UnparsedValues, find_reading_hints
+from .spellings import NA_VALUES, AmbiguousSpelling
 from .table_file import TableFile, TableSource, Writer, open_table, open_writer, read_file
 
 __all__ = [
     "NA_VALUES",
+    "AmbiguousSeparator",
+    "AmbiguousSpelling",
     "Chunk",
     "Column",
     "Dialect",
-    "Doubt",
-    "DoubtfulSpelling",
-    "Misfits",
+    "ReadingHint",
     "RowNumbers",
     "Sentinel",
     "TableFile",
     "TableSource",
-    "UnclearMark",
+    "UnparsedValues",
     "Writer",
     "check_output",
-    "find_doubts",
+    "find_reading_hints",
     "format_of",
     "open_new_table",
     "open_table",

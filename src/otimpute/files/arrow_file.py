@@ -10,13 +10,13 @@ from .arrow import ArrowSchema, ArrowTable, arrow
 from .chunk import Chunk
 from .columns import Column, kind_of
 from .csv_text import ROWS_PER_CHUNK
-from .spellings import DoubtfulSpelling
+from .spellings import AmbiguousSpelling
 
 
 class ArrowSource:
     """A Parquet or Arrow file that can be read again and again."""
 
-    doubts: Sequence[DoubtfulSpelling] = ()  # missing values are nulls here
+    hints: Sequence[AmbiguousSpelling] = ()  # missing values are nulls here
 
     def __init__(self, stream: BinaryIO, format: str) -> None:  # noqa: A002 (the name that people pass)
         try:

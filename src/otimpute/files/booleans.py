@@ -34,7 +34,7 @@ class BooleanFormat:
         return self.true if value else self.false
 
 
-class BooleanClues:
+class BooleanDetector:
     """The different spellings of a column, as long as there are no more than two."""
 
     def __init__(self) -> None:
@@ -47,17 +47,17 @@ class BooleanClues:
             self.spellings.update(compute().unique(values).to_pylist())
             self.fit = len(self.spellings) <= 2
 
-    def format(self, *, told: bool) -> BooleanFormat | None:
+    def format(self, *, declared: bool) -> BooleanFormat | None:
         """The two spellings, if these are a pair that means yes and no.
 
         One spelling alone is enough for true and false only: F may be a sex, 1 a number, No an answer. Unless the column is
-        ``told`` to be boolean.
+        ``declared`` to be boolean.
         """
         by_meaning = {spelling.lower(): spelling for spelling in self.spellings}
         if not self.fit or len(by_meaning) < len(self.spellings):
             return None
         for pair in _PAIRS:
-            enough = by_meaning.keys() <= set(pair) if told or pair[0] == "false" else by_meaning.keys() == set(pair)
+            enough = by_meaning.keys() <= set(pair) if declared or pair[0] == "false" else by_meaning.keys() == set(pair)
             if enough:
                 return BooleanFormat(*(by_meaning.get(word) or _in_case_of(word, *self.spellings) for word in pair))
         return None

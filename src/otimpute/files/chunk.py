@@ -1,4 +1,4 @@
-"""Consecutive rows of a file, before and after their holes were filled."""
+"""Consecutive rows of a file, before and after imputation."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Chunk:
-    """Rows as a typed table with nulls for holes and, from a text file, as they stand there."""
+    """Rows as a typed table with nulls for missing values and, from a text file, as they stand there."""
 
     frame: ArrowTable
     raw: RawRows | None = None
     erased: NDArray[np.bool_] | None = None  # [n, d]: cells that had a value, which writers leave out
 
     def without(self, missing: NDArray[np.bool_], empty: str = "") -> Chunk:
-        """These rows with more holes: ``missing [n, d]`` cells lose their values, in text they become ``empty``.
+        """These rows with more missing values: ``missing [n, d]`` cells lose their values, in text they become ``empty``.
 
         >>> import numpy as np
         >>> Chunk(arrow().table({"x": [1, 2]})).without(np.array([[True], [False]])).frame.to_pydict()

@@ -104,8 +104,8 @@ class Cells:
         """Whether each is one of some spellings; with ``numbers``, also those that are equal as numbers."""
         pc = compute()
         found = pc.is_in(self.trimmed, arrow().array(sorted(spellings), arrow().string()))
-        told = numbers_among(spellings) if numbers else []
-        return pc.or_(found, equal_to_any(self.trimmed, told)) if told else found
+        as_numbers = numbers_among(spellings) if numbers else []
+        return pc.or_(found, equal_to_any(self.trimmed, as_numbers)) if as_numbers else found
 
 
 def read_column(rows: RawRows, k: int, column: Column, dialect: Dialect) -> ArrowArray:
@@ -121,7 +121,7 @@ def read_column(rows: RawRows, k: int, column: Column, dialect: Dialect) -> Arro
     try:
         parsed = parse(values)
     except ValueError:
-        row = present[_first_misfit(parse, values)].as_py()
+        row = present[_first_unparsable(parse, values)].as_py()
         found, line = cells.contents[row].as_py(), rows.line_of(row, dialect.newline)
         expected = "empty, as the column is known to be" if column.format is None else column.format.expected
         raise ValueError(
@@ -140,7 +140,7 @@ def _parse(column: Column, values: ArrowArray) -> ArrowArray:
     return arrow().nulls(0, column.type)
 
 
-def _first_misfit(parse: Callable[[ArrowArray], ArrowArray], values: ArrowArray) -> int:
+def _first_unparsable(parse: Callable[[ArrowArray], ArrowArray], values: ArrowArray) -> int:
     """The place of the first value that cannot be parsed, by halving."""
     fine, bad = 0, len(values)
     while bad - fine > 1:

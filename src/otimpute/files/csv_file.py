@@ -1,4 +1,4 @@
-"""Text files with a table: read into typed tables, written with only the holes changed."""
+"""Text files with a table: read into typed tables, written with only missing values changed."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ from typing import Any, BinaryIO
 
 from .arrow import ArrowSchema, ArrowTable, arrow, compute
 from .chunk import Chunk
+from .column_detector import ColumnDetector, decide_columns
 from .columns import Cells, Column, kind_of, read_column
 from .csv_text import RawRows, read_rows
 from .dialect import Dialect, detect_dialect
-from .evidence import Evidence, decide_columns
 from .tokens import unquoted
 
 
@@ -35,16 +35,16 @@ class CsvSource:
             raise ValueError("the file is empty")
         self.header = first if dialect.header else None
         names = self._names(first, dialect)
-        dialect.told.check(names)
-        evidence = [Evidence(name, dialect) for name in names]
+        dialect.declared.check(names)
+        detectors = [ColumnDetector(name, dialect) for name in names]
         self.n_rows = 0
         for chunk in chunks if dialect.header else chain([first], chunks):
             self.n_rows += len(chunk)
-            for k, seen in enumerate(evidence):
-                seen.observe(Cells(chunk.column(k), dialect))
+            for k, detector in enumerate(detectors):
+                detector.observe(Cells(chunk.column(k), dialect))
         if not self.n_rows:
             raise ValueError("the file has column names but no rows; pass header=False if its only line is a row")
-        self.dialect, self.columns, self.doubts = decide_columns(evidence, dialect, schema)
+        self.dialect, self.columns, self.hints = decide_columns(detectors, dialect, schema)
 
     @property
     def schema(self) -> ArrowSchema:
@@ -101,7 +101,7 @@ class CsvSource:
 
 
 class CsvWriter:
-    """Writes chunks: rows that were text as they were, with values for their holes; other rows in a plain style."""
+    """Writes chunks: rows that were text as they were, with missing values filled in; other rows in a plain style."""
 
     def __init__(
         self, sink: BinaryIO, dialect: Dialect, columns: Sequence[Column], header: RawRows | None, delimiter: str
@@ -123,7 +123,7 @@ class CsvWriter:
         return cls(sink, Dialect(delimiter=delimiter), columns, RawRows(names, ["\n"], len(names), 1), delimiter)
 
     def write(self, chunk: Chunk, completed: ArrowTable) -> None:
-        """Write ``completed`` where ``chunk`` has holes."""
+        """Write ``completed`` where values of ``chunk`` are missing."""
         pc = compute()
         completed = chunk.accept(completed)
         n_rows, n_columns = completed.num_rows, completed.num_columns

@@ -9,7 +9,7 @@ from typing import BinaryIO
 
 from .._checks import check_count
 from .dialect import Dialect, decoding_error
-from .tokens import Cut, cut
+from .tokens import SplitRows, split_rows
 
 ROWS_PER_CHUNK = 50_000
 _FIELDS_PER_CHUNK = 2_000_000  # of wide tables fewer rows make a chunk
@@ -137,7 +137,7 @@ def _unclosed(line: int, dialect: Dialect) -> ValueError:
     )
 
 
-def _split(text: str, dialect: Dialect) -> Cut:
+def _split(text: str, dialect: Dialect) -> SplitRows:
     """The whole rows of ``text``: without the regular expression where there are no quotes, and lines and fields end alike."""
     end, delimiter = dialect.line_end, dialect.delimiter
     n_rows = text.count(end)
@@ -146,11 +146,11 @@ def _split(text: str, dialect: Dialect) -> Cut:
         plain = plain and not (text.startswith(" ") or "  " in text or f" {end}" in text or f"{end} " in text)
     if plain and n_rows == text.count(dialect.newline) and n_rows * end.count("\r") == text.count("\r"):
         if not n_rows:
-            return Cut([], [], [], 0)
+            return SplitRows([], [], [], 0)
         whole = text[: text.rindex(end)]
         widths = [line.count(delimiter) + 1 for line in whole.split(end)]
-        return Cut(whole.replace(end, delimiter).split(delimiter), [end] * n_rows, widths, len(whole) + len(end))
-    return cut(text, delimiter, dialect.quote, dialect.newline)
+        return SplitRows(whole.replace(end, delimiter).split(delimiter), [end] * n_rows, widths, len(whole) + len(end))
+    return split_rows(text, delimiter, dialect.quote, dialect.newline)
 
 
 def _decoded(stream: BinaryIO, dialect: Dialect) -> Iterator[str]:

@@ -86,8 +86,8 @@ class DateFormat:
         return text + self.zone
 
 
-class DateClues:
-    """What a column of text shows about its dates, part by part, if they have one order."""
+class DateDetector:
+    """Detects how a text column writes its dates, chunk by chunk, given the order of day, month and year."""
 
     def __init__(self, order: str, between: str) -> None:
         self.order, self.between = order, between
@@ -132,11 +132,11 @@ class DateClues:
         )
 
 
-def date_clues(day_first: bool | None) -> list[DateClues]:
+def date_detectors(day_first: bool | None) -> list[DateDetector]:
     """One for each order of day, month and year that is possible."""
     excluded = {None: "", True: "mdy", False: "dmy"}[day_first]
     # Points are for days first, everywhere.
-    return [DateClues(order, between) for order, between in _ORDERS if between == "." or order != excluded]
+    return [DateDetector(order, between) for order, between in _ORDERS if between == "." or order != excluded]
 
 
 def _two(digits: ArrowArray) -> ArrowArray:

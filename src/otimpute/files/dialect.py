@@ -1,4 +1,4 @@
-"""How a text file writes its table: found out from its bytes, or told."""
+"""How a text file writes its table: detected from its bytes, or declared by the caller."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from typing import Any, BinaryIO
 
 from .._checks import check_choice, check_flag
-from .spellings import NA_IN_NUMBERS, NOTHING_TOLD, Spellings, Told
-from .tokens import cut, unquoted
+from .spellings import NA_IN_NUMBERS, NOTHING_DECLARED, DeclaredSpellings, Spellings
+from .tokens import split_rows, unquoted
 
 DELIMITERS = ("\t", ";", "|", ",")  # where several would do: commas may be decimal marks, the others hardly ever are
 
@@ -47,7 +47,7 @@ class Dialect:
     header: bool = True
     decimal: str | None = None  # None until columns were looked at
     day_first: bool | None = None  # None: 01/02/2020 is a date only in columns that tell day and month apart
-    told: Told = NOTHING_TOLD  # about missing values
+    declared: DeclaredSpellings = NOTHING_DECLARED  # spellings of missing values
 
     @property
     def newline(self) -> str:
@@ -63,7 +63,7 @@ class Dialect:
             "decimal": self.decimal,
             "line_end": self.line_end,
             "header": self.header,
-            "na_values": self.told.describe(),
+            "na_values": self.declared.describe(),
         }
 
 
@@ -94,8 +94,8 @@ def detect_dialect(
     keep_values
         Spellings that look like missing values and are none, in the same form.
     known_gaps
-        Spellings of missing values in columns that another file has too: its `Column.na_values` by name. What is told counts
-        more.
+        Spellings of missing values in columns that another file has too: its `Column.na_values` by name. ``na_values`` and
+        ``keep_values`` take precedence.
 
     Examples
     --------
@@ -111,15 +111,15 @@ def detect_dialect(
     stream.seek(len(mark))
     beginning = stream.read(_SAMPLE)
     sample = codecs.getincrementaldecoder(name)("replace").decode(beginning)
-    if told := re.match(r'"?sep=."?(?=\r|\n)', sample):
-        raise ValueError(f"line 1 is {told[0]!r}, which only Excel understands; delete that line")
+    if separator := re.match(r'"?sep=."?(?=\r|\n)', sample):
+        raise ValueError(f"line 1 is {separator[0]!r}, which only Excel understands; delete that line")
     outside = re.sub(f"{quote}[^{quote}]*{quote}", "", sample) if quote else sample
     newline = "\r" if "\r" in outside and "\n" not in outside else "\n"
     if len(beginning) < _SAMPLE:
         sample = sample.rstrip("\r\n") + newline
     if delimiter is None:
         delimiter = _detect_delimiter(sample, quote, newline, "," if decimal == "," else "")
-    ends = cut(sample, delimiter, quote, newline).ends
+    ends = split_rows(sample, delimiter, quote, newline).ends
     return Dialect(
         encoding=name,
         mark=mark,
@@ -129,7 +129,7 @@ def detect_dialect(
         header=check_flag("header", header),
         decimal="." if decimal is None and delimiter == "," else decimal,
         day_first=day_first if day_first is None else check_flag("day_first", day_first),
-        told=Told.by(na_values, keep_values, known_gaps),
+        declared=DeclaredSpellings.from_arguments(na_values, keep_values, known_gaps),
     )
 
 
@@ -150,26 +150,28 @@ def _check_characters(delimiter: str | None, quote: str) -> None:
         raise ValueError(f"quote must be '\"', \"'\" or '' (for none), got {quote!r}")
 
 
-def _detect_encoding(stream: BinaryIO, told: str | None) -> tuple[str, bytes]:
+def _detect_encoding(stream: BinaryIO, declared: str | None) -> tuple[str, bytes]:
     """Its name and the byte order mark."""
     stream.seek(0)
     beginning = stream.read(_SAMPLE)
     for magic, what, advice in _NOT_TEXT:
         if beginning.startswith(magic):
             raise ValueError(f"the file is {what}, not text; {advice}")
-    if told is not None:
+    if declared is not None:
         try:
-            "a".encode(told)  # knows better than the lookup which encodings are those of text
-            told = codecs.lookup(told).name
+            "a".encode(declared)  # knows better than the lookup which encodings are those of text
+            declared = codecs.lookup(declared).name
         except LookupError:
-            raise ValueError(f"encoding must be one that Python knows (utf-8, cp1252, utf-16, ...), got {told!r}") from None
+            raise ValueError(f"encoding must be one that Python knows (utf-8, cp1252, utf-16, ...), got {declared!r}") from None
     for mark, name in _BYTE_ORDER_MARKS:
-        if beginning.startswith(mark) and (told is None or name.startswith(told.removesuffix("-sig"))):
+        if beginning.startswith(mark) and (declared is None or name.startswith(declared.removesuffix("-sig"))):
             return name, mark
-    if told is not None:
-        return _WITH_MARK.get(told, told), b""
+    if declared is not None:
+        return _WITH_MARK.get(declared, declared), b""
     if b"\0" in beginning:
-        raise ValueError("the file is not text: it holds zero bytes; check its name, or pass format= or encoding='utf-16-le'")
+        raise ValueError(
+            "the file is not text, because it contains NUL bytes; check its name, or pass format= or encoding='utf-16-le'"
+        )
     for name in ("utf-8", "cp1252"):
         if _decodes(stream, name):
             return name, b""
@@ -197,7 +199,7 @@ def _detect_delimiter(sample: str, quote: str, newline: str, excluded: str) -> s
     for delimiter in DELIMITERS:
         if delimiter == excluded:
             continue
-        widths = cut(sample, delimiter, quote, newline).widths[:_ROWS_TO_COMPARE]
+        widths = split_rows(sample, delimiter, quote, newline).widths[:_ROWS_TO_COMPARE]
         used[delimiter] = sum(width > 1 for width in widths) / max(1, len(widths))
         shares[delimiter] = (sum(width == widths[0] for width in widths) / len(widths), widths[0]) if widths else (0.0, 0)
     fitting = {delimiter: share for delimiter, (share, width) in shares.items() if width > 1}
@@ -221,7 +223,7 @@ def _has_columns_of_numbers(sample: str, quote: str, newline: str) -> bool:
 
     The first line may differ, if it has several fields too: what is wrong with it can be said then.
     """
-    fields, _, widths, _ = cut(sample, " ", quote, newline)
+    fields, _, widths, _ = split_rows(sample, " ", quote, newline)
     widths = widths[:_ROWS_TO_COMPARE]
     if len(widths) < 2 or widths[0] < 2 or len(set(widths[1:])) != 1:
         return False

@@ -1,4 +1,4 @@
-"""Excel workbooks: one sheet is a table, and only its holes change."""
+"""Excel workbooks: one sheet is a table, and only missing values change."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from .._optional import require
 from .arrow import ArrowArray, ArrowSchema, ArrowTable, arrow, compute
 from .chunk import Chunk
 from .columns import Column, kind_of
-from .spellings import NA_VALUES, Seen, Spellings, Told, find_answers, numbers_among
+from .spellings import NA_VALUES, DeclaredSpellings, SpellingCounts, Spellings, find_answers, numbers_among
 
 
 class ExcelSource:
@@ -28,7 +28,7 @@ class ExcelSource:
         known_gaps: Mapping[str, Iterable[str]] | None = None,
     ) -> None:
         self.stream = stream
-        told = Told.by(na_values, keep_values, known_gaps)
+        declared = DeclaredSpellings.from_arguments(na_values, keep_values, known_gaps)
         try:
             book = _openpyxl().load_workbook(stream, read_only=True, data_only=True)
         except (KeyError, OSError, ValueError, BadZipFile) as error:
@@ -46,9 +46,9 @@ class ExcelSource:
             raise ValueError(
                 f"column names must differ, got {', '.join(map(repr, repeated))} more than once in row 1; rename one of them"
             )
-        told.check(names)
-        read = [_SheetColumn(name, cells, told) for name, cells in zip(names, zip(*rows[1:], strict=True), strict=True)]
-        answers, self.doubts = find_answers([column.seen() for column in read])
+        declared.check(names)
+        read = [_SheetColumn(name, cells, declared) for name, cells in zip(names, zip(*rows[1:], strict=True), strict=True)]
+        answers, self.hints = find_answers([column.spelling_counts() for column in read])
         typed = [column.typed(kept) for column, kept in zip(read, answers, strict=True)]
         self.columns = [column for _, column in typed]
         self._frame = arrow().Table.from_arrays([array for array, _ in typed], names)
@@ -73,7 +73,7 @@ class ExcelSource:
 
 
 class ExcelWriter:
-    """Writes chunks: into the holes of the workbook they came from, or into a new one."""
+    """Writes chunks: into the empty cells of the workbook they came from, or into a new one."""
 
     def __init__(self, sink: BinaryIO, source: ExcelSource | None) -> None:
         self._sink = sink
@@ -137,9 +137,9 @@ def _as_text(cell: Any) -> Any:
 class _SheetColumn:
     """The cells of a column, and which of them may be missing values."""
 
-    def __init__(self, name: str, cells: Sequence[Any], told: Told) -> None:
+    def __init__(self, name: str, cells: Sequence[Any], declared: DeclaredSpellings) -> None:
         self.name, self.cells = name, cells
-        self.candidates, self.na_values = told.candidates(name), told.missing_in(name)
+        self.candidates, self.na_values = declared.candidates(name), declared.missing_in(name)
         numbers = numbers_among(self.candidates)
         self.said = ["" if cell is None else str(cell).strip() for cell in cells]
         self.is_candidate = [
@@ -149,10 +149,10 @@ class _SheetColumn:
         kinds = {type(cell) for cell, candidate in zip(cells, self.is_candidate, strict=True) if not candidate}
         self.type = next((make() for accepted, make in _types() if kinds and kinds <= accepted), None)
 
-    def seen(self) -> Seen:
-        """What tells answers from missing values."""
+    def spelling_counts(self) -> SpellingCounts:
+        """What distinguishes answers from missing values."""
         values = Counter(said for said, candidate in zip(self.said, self.is_candidate, strict=True) if not candidate)
-        return Seen(self.name, self.type is None, self.na_values is not None, self._n_candidates(), values)
+        return SpellingCounts(self.name, self.type is None, self.na_values is not None, self._n_candidates(), values)
 
     def typed(self, answers: frozenset[str]) -> tuple[ArrowArray, Column]:
         """An array of the type that the values have in common."""

@@ -31,14 +31,14 @@ FORMATS = {
 TEXT = ("csv", "tsv")
 
 
-def format_of(path: str, told: str | None = None) -> str:
-    """The format of a file: ``told``, or by the end of its name.
+def format_of(path: str, declared: str | None = None) -> str:
+    """The format of a file: ``declared``, or by the end of its name.
 
     >>> format_of("table.csv.gz"), format_of("-"), format_of("table.dat", "csv")
     ('csv', 'csv', 'csv')
     """
-    if told is not None:
-        return check_choice("format", told, set(FORMATS.values()))
+    if declared is not None:
+        return check_choice("format", declared, set(FORMATS.values()))
     if path == STANDARD:
         return "csv"
     name = Path(path)
@@ -65,7 +65,7 @@ def open_input(path: str, *, keep: bool) -> BinaryIO:
             try:
                 return _copied(cast(BinaryIO, gzip.GzipFile(fileobj=stream)), keep)
             except (gzip.BadGzipFile, EOFError, ZlibError) as error:
-                raise ValueError(f"{path!r} is not a whole gzip file: {error}") from None
+                raise ValueError(f"{path!r} is not a complete gzip file: {error}") from None
         if keep or not stream.seekable():
             return _copied(stream, keep)
     return file.open("rb")
@@ -85,9 +85,11 @@ def check_output(path: str, source: str | None = None, *, force: bool = False) -
         raise ValueError(f"{path!r} is not a regular file; write to '-' for standard output")
     folder = next(each for each in file.resolve().parents if each.exists())
     if not folder.is_dir():
-        raise NotADirectoryError(f"{path!r} cannot be made: {str(folder)!r} is a file, not a folder")
+        raise NotADirectoryError(f"{path!r} cannot be created: {str(folder)!r} is a file, not a folder")
     if not os.access(folder, os.W_OK | os.X_OK):
-        raise PermissionError(f"{path!r} cannot be made: you may not write to the folder {str(folder)!r}; choose another one")
+        raise PermissionError(
+            f"{path!r} cannot be created: no permission to write to the folder {str(folder)!r}; choose another one"
+        )
     if not file.exists() or force:
         return
     if source is not None and source != STANDARD and Path(source).exists() and file.samefile(source):

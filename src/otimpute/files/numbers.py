@@ -104,15 +104,15 @@ class IntegerFormat:
     def expected(self) -> str:
         """What a field must be, in words."""
         between = f" and with {self.group!r} between thousands" if self.group else ""
-        return f"a whole number (without zeros before it{between}, of at most 64 bits)"
+        return f"a whole number (without leading zeros{between}, of at most 64 bits)"
 
     def format(self, value: Any) -> str:
         """One number as text."""
         return _grouped(f"{value:+d}" if self.plus and value else f"{value:d}", self.group)
 
 
-class NumberClues:
-    """What a column of text shows about its numbers, part by part, if ``mark`` is the decimal mark."""
+class NumberDetector:
+    """Detects how a text column writes its numbers, chunk by chunk, if ``mark`` is the decimal mark."""
 
     def __init__(self, mark: str) -> None:
         self.mark = mark

@@ -2,7 +2,7 @@
 
 Among numbers and dates every usual spelling marks a gap. Among texts it may be an answer: "None" to the question how often,
 "NA" for Namibia, "-" for a blood group. What speaks for an answer: it is about as frequent as other values, it is written
-like them, and another spelling marks the gaps.
+like them, and another spelling marks the missing values.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ _ALWAYS = frozenset(["", "NaN", "nan", "NAN", "<NA>", "#N/A", "#NA"])
 _WORDS = {"null": 1, "Null": 1, "NULL": 1, "NA": 2, "na": 2, "N/A": 3, "n/a": 3, "None": 4, "none": 4, "NONE": 4}
 _OFTEN_ANSWERS = 4
 _CODES = frozenset(["NA", "na"])  # of countries, of people
-# Missing among numbers and dates; an answer among texts, unless the same file marks gaps among numbers with it.
+# Missing among numbers and dates; an answer among texts, unless the same file marks missing numbers with it.
 _SIGNS = frozenset(["-", "--", ".", "..", "?", "*", "#DIV/0!", "#NUM!", "#REF!", "#VALUE!"])
 # Missing among numbers and dates; among texts a category like others.
 _CATEGORIES = frozenset(
@@ -35,31 +35,33 @@ Spellings = Iterable[str] | Mapping[str | None, Iterable[str]]
 
 
 @dataclass(frozen=True)
-class Told:
-    """What is known about spellings before a file is read: by column, and under None for all others."""
+class DeclaredSpellings:
+    """Spellings that the caller declared before the file is read: by column, and under None for all others."""
 
     missing: Mapping[str | None, frozenset[str]] = field(default_factory=dict)
     answers: Mapping[str | None, frozenset[str]] = field(default_factory=dict)
-    known: Mapping[str, frozenset[str]] = field(default_factory=dict)  # of columns that were read before; told ones count more
+    known: Mapping[str, frozenset[str]] = field(default_factory=dict)  # from an earlier file; what is declared comes first
 
     @classmethod
-    def by(cls, na_values: Spellings | None, keep_values: Spellings | None, known: Mapping[str, Iterable[str]] | None) -> Told:
-        """What people pass: a list for all columns, or a dict of lists by column."""
+    def from_arguments(
+        cls, na_values: Spellings | None, keep_values: Spellings | None, known: Mapping[str, Iterable[str]] | None
+    ) -> DeclaredSpellings:
+        """From what callers pass: a list for all columns, or a dict of lists by column."""
         before = {name: frozenset(spellings) for name, spellings in (known or {}).items()}
         return cls(_by_column("na_values", na_values), _by_column("keep_values", keep_values), before)
 
     def check(self, names: Sequence[str]) -> None:
         """Refuse columns that a file has not got."""
-        for what, told in (("na_values", self.missing), ("keep_values", self.answers)):
-            absent = [name for name in told if name is not None and name not in names]
+        for what, declared in (("na_values", self.missing), ("keep_values", self.answers)):
+            absent = [name for name in declared if name is not None and name not in names]
             if absent:
                 raise ValueError(f"{what} names a column {absent[0]!r}; there are {', '.join(map(repr, names))}")
 
     def missing_in(self, name: str) -> frozenset[str] | None:
         """All that means a missing value in a column, if that is known; empty fields always do."""
-        for told in (self.missing.get(name), self.missing.get(None), self.known.get(name)):
-            if told is not None:
-                return (told | {""}) - self.answers_in(name)
+        for declared in (self.missing.get(name), self.missing.get(None), self.known.get(name)):
+            if declared is not None:
+                return (declared | {""}) - self.answers_in(name)
         return None
 
     def answers_in(self, name: str) -> frozenset[str]:
@@ -68,15 +70,15 @@ class Told:
 
     def candidates(self, name: str) -> frozenset[str]:
         """All that may mean a missing value in a column."""
-        told = self.missing_in(name)
-        return NA_IN_NUMBERS - self.answers_in(name) if told is None else told
+        declared = self.missing_in(name)
+        return NA_IN_NUMBERS - self.answers_in(name) if declared is None else declared
 
     def describe(self) -> list[str]:
         """What means a missing value in most columns."""
         return sorted(self.missing.get(None, NA_VALUES) | {""})
 
 
-NOTHING_TOLD = Told()
+NOTHING_DECLARED = DeclaredSpellings()
 
 
 def numbers_among(spellings: Iterable[str]) -> list[float]:
@@ -96,24 +98,24 @@ def _number(text: str) -> float:
 
 
 @dataclass(frozen=True)
-class DoubtfulSpelling:
-    """A spelling in a column of text that may be an answer or mean a missing value, and what it was taken for."""
+class AmbiguousSpelling:
+    """A spelling in a text column that may be an answer or a missing value, and what it was taken for."""
 
     name: str
     spelling: str
     n_cells: int
     is_missing: bool
     because: str
-    others: tuple[str, ...]  # what else marks gaps in this column, besides nothing
+    others: tuple[str, ...]  # what else marks missing values in this column, besides an empty field
 
 
 @dataclass(frozen=True)
-class Seen:
+class SpellingCounts:
     """How often a column has spellings that may mean missing values (``candidates``), and all other values."""
 
     name: str
     is_text: bool
-    is_told: bool  # what means a missing value here is known
+    is_declared: bool  # what means a missing value here is known
     candidates: Mapping[str, int]
     values: Mapping[str, int] | None  # None: too many to be counted
 
@@ -129,33 +131,35 @@ class Seen:
         return len(alike) >= enough and 2 * sum(alike) > len(alike)
 
 
-def find_answers(columns: Sequence[Seen]) -> tuple[list[frozenset[str]], list[DoubtfulSpelling]]:
+def find_answers(columns: Sequence[SpellingCounts]) -> tuple[list[frozenset[str]], list[AmbiguousSpelling]]:
     """Of each column, the candidates that are answers; and the decisions that might be wrong.
 
-    >>> seen = Seen("drinks", True, False, {"NA": 45, "None": 66}, {"Some": 98, "Freq": 115})
-    >>> find_answers([seen])[0]
+    >>> counts = SpellingCounts("drinks", True, False, {"NA": 45, "None": 66}, {"Some": 98, "Freq": 115})
+    >>> find_answers([counts])[0]
     [frozenset({'None'})]
     """
-    open_ = [seen for seen in columns if not seen.is_told]
-    # What marks gaps among numbers does so beyond doubt.
-    certain = {spelling for seen in open_ if not seen.is_text for spelling in seen.candidates}
-    in_texts = {spelling for seen in open_ if seen.is_text for spelling in seen.candidates if spelling in NA_VALUES}
-    answers, doubts = [], []
-    for seen in columns:
-        is_open = seen.is_text and not seen.is_told
-        judged = {spelling: _judge(spelling, seen, certain, in_texts) for spelling in seen.candidates if is_open}
+    open_ = [column for column in columns if not column.is_declared]
+    # What marks missing numbers does so for certain.
+    certain = {spelling for column in open_ if not column.is_text for spelling in column.candidates}
+    in_texts = {spelling for column in open_ if column.is_text for spelling in column.candidates if spelling in NA_VALUES}
+    answers, ambiguous = [], []
+    for column in columns:
+        is_open = column.is_text and not column.is_declared
+        judged = {spelling: _judge(spelling, column, certain, in_texts) for spelling in column.candidates if is_open}
         kept = frozenset(spelling for spelling, (is_missing, _) in judged.items() if not is_missing)
-        marks = [spelling for spelling in seen.candidates if spelling and spelling not in kept]
+        marks = [spelling for spelling in column.candidates if spelling and spelling not in kept]
         for spelling, (is_missing, because) in judged.items():
             if because:
                 others = tuple(mark for mark in marks if mark != spelling)
-                doubts.append(DoubtfulSpelling(seen.name, spelling, seen.candidates[spelling], is_missing, because, others))
+                ambiguous.append(
+                    AmbiguousSpelling(column.name, spelling, column.candidates[spelling], is_missing, because, others)
+                )
         answers.append(kept)
-    return answers, doubts
+    return answers, ambiguous
 
 
-def _judge(spelling: str, seen: Seen, certain: set[str], in_texts: set[str]) -> tuple[bool, str]:
-    """Whether a spelling in a column of text is missing, and why; no reason where there is no doubt."""
+def _judge(spelling: str, column: SpellingCounts, certain: set[str], in_texts: set[str]) -> tuple[bool, str]:
+    """Whether a spelling in a column of text is missing, and why; no reason where it is clear."""
 
     def clearer(among: Iterable[str]) -> list[str]:
         """What means a missing value more clearly, the clearest first."""
@@ -168,44 +172,44 @@ def _judge(spelling: str, seen: Seen, certain: set[str], in_texts: set[str]) -> 
         return True, ""
     among_numbers = spelling in certain
     if spelling in _CATEGORIES:
-        return False, "it is a category among texts, although it marks gaps among numbers" if among_numbers else ""
-    frequent, alike = seen.is_frequent(spelling), seen.is_alike(spelling)
+        return False, "it is a category among texts, although it marks missing numbers" if among_numbers else ""
+    frequent, alike = column.is_frequent(spelling), column.is_alike(spelling)
     if spelling in _SIGNS:
         if among_numbers:
-            return not alike, "it is written like other values, although it marks gaps among numbers" if alike else ""
-        return False, "it marks no gaps among numbers"
+            return not alike, "it is written like other values, although it marks missing numbers" if alike else ""
+        return False, "it does not mark missing numbers"
     often_an_answer = _WORDS[spelling] == _OFTEN_ANSWERS
-    here = clearer(seen.candidates)
-    if not often_an_answer and 10 * sum(seen.candidates[mark] for mark in here) < seen.candidates[spelling]:
+    here = clearer(column.candidates)
+    if not often_an_answer and 10 * sum(column.candidates[mark] for mark in here) < column.candidates[spelling]:
         here = []  # one field that was forgotten says nothing about what hundreds mean
     elsewhere = [] if among_numbers else sorted(certain) + (clearer(in_texts) if often_an_answer else [])
     if here or elsewhere:
         mark = (here or elsewhere)[0] or "an empty field"
-        witness = f"{mark} marks the gaps in {'this column' if here else 'other columns'}"
-        if here and often_an_answer and not frequent and seen.candidates[spelling] > 1:
+        witness = f"{mark} marks the missing values of {'this column' if here else 'other columns'}"
+        if here and often_an_answer and not frequent and column.candidates[spelling] > 1:
             return False, f"{witness}, although it is rare"  # an answer that is lost is worse than a gap that stays
         return not frequent, f"{witness}, and it is as frequent as other values" if frequent else f"it is rare, but {witness}"
     if among_numbers:
-        return True, "it marks gaps among numbers, but it is written like other values" if alike else ""
+        return True, "it marks missing numbers, but it is written like other values" if alike else ""
     if often_an_answer:
         return not frequent, "it is as frequent as other values" if frequent else "it is rare"
     if alike:
         return False, "it is written like other values"
-    return True, "" if _WORDS[spelling] <= _WORDS["NA"] else "nothing else marks gaps"
+    return True, "" if _WORDS[spelling] <= _WORDS["NA"] else "nothing else marks missing values"
 
 
-def _by_column(what: str, told: Spellings | None) -> dict[str | None, frozenset[str]]:
-    if told is None:
+def _by_column(what: str, declared: Spellings | None) -> dict[str | None, frozenset[str]]:
+    if declared is None:
         return {}
-    if isinstance(told, Mapping):
-        return {name: _as_spellings(f"{what} of column {name!r}", spellings) for name, spellings in told.items()}
-    return {None: _as_spellings(what, told)}
+    if isinstance(declared, Mapping):
+        return {name: _as_spellings(f"{what} of column {name!r}", spellings) for name, spellings in declared.items()}
+    return {None: _as_spellings(what, declared)}
 
 
-def _as_spellings(what: str, told: Iterable[str]) -> frozenset[str]:
-    if isinstance(told, str):
-        raise TypeError(f"{what} must be a list of spellings, got {told!r}; pass [{told!r}]")
-    return frozenset(told)
+def _as_spellings(what: str, declared: Iterable[str]) -> frozenset[str]:
+    if isinstance(declared, str):
+        raise TypeError(f"{what} must be a list of spellings, got {declared!r}; pass [{declared!r}]")
+    return frozenset(declared)
 
 
 def _shape(text: str) -> str:

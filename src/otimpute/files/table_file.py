@@ -25,7 +25,7 @@ class Writer(Protocol):
     """Takes completed chunks in the order in which they were read."""
 
     def write(self, chunk: Chunk, completed: ArrowTable) -> None:
-        """Write ``completed`` where ``chunk`` has holes."""
+        """Write ``completed`` where values of ``chunk`` are missing."""
 
     def close(self) -> None:
         """Write what is left."""
@@ -33,7 +33,7 @@ class Writer(Protocol):
 
 @dataclass(frozen=True)
 class TableSource:
-    """A file that was looked at: what its columns are is known, its rows are read when asked for."""
+    """A file whose columns are known; rows are read on demand."""
 
     path: str
     format: str
@@ -55,7 +55,7 @@ class TableSource:
         return self.reader.columns
 
     def chunks(self, rows: int | None = None) -> Iterator[Chunk]:
-        """Typed tables with nulls for holes, of ``rows`` rows (fewer at the end; by default about 50 000)."""
+        """Typed tables with nulls for missing values, of ``rows`` rows (fewer at the end; by default about 50 000)."""
         return self.reader.chunks(rows)
 
     def describe(self) -> dict[str, Any]:
@@ -66,7 +66,7 @@ class TableSource:
 
 @dataclass(frozen=True)
 class TableFile(TableSource):
-    """A file that was read: ``frame`` is its table, with nulls for holes."""
+    """A file that was read: ``frame`` is its table, with nulls for missing values."""
 
     frame: ArrowTable = field(repr=False)
 
@@ -82,9 +82,9 @@ class TableFile(TableSource):
         force: bool = False,
         format: str | None = None,  # noqa: A002 (the name that people expect)
     ) -> None:
-        """Write the table with ``completed`` in its holes.
+        """Write the table with ``completed`` in place of missing values.
 
-        A text file differs from the one that was read in its holes only, byte by byte.
+        A text file is byte for byte the one that was read, except for missing values.
 
         Parameters
         ----------
@@ -113,7 +113,7 @@ class TableFile(TableSource):
         force: bool = False,
         format: str | None = None,  # noqa: A002
     ) -> None:
-        """Write the table with more holes: without its ``missing [n, d]`` cells, all others as they were.
+        """Write the table with more missing values: without its ``missing [n, d]`` cells, all others as they were.
 
         Other parameters are those of `write`.
         """
@@ -121,8 +121,8 @@ class TableFile(TableSource):
         with open_writer(path, self, force=force, format=format) as writer:
             first = 0
             for chunk in self.reader.chunks_of(self.frame):
-                pierced = chunk.without(missing[first : first + chunk.frame.num_rows], empty)
-                writer.write(pierced, pierced.frame)
+                masked = chunk.without(missing[first : first + chunk.frame.num_rows], empty)
+                writer.write(masked, masked.frame)
                 first += chunk.frame.num_rows
 
 
@@ -160,7 +160,7 @@ def read_file(
     b'id;grams;at\r\n007;1,50;1.2.2020\r\n008;2,25;3.12.2020\r\n'
     """
     path = os.fspath(path)
-    source = _look_at(open_input(path, keep=True), path, format, sheet, None, dialect)
+    source = _open_source(open_input(path, keep=True), path, format, sheet, None, dialect)
     frame = arrow().concat_tables([chunk.frame for chunk in source.chunks()])
     return TableFile(source.path, source.format, source.reader, frame)
 
@@ -183,7 +183,7 @@ def open_table(
     """
     path = os.fspath(path)
     with open_input(path, keep=False) as stream:
-        yield _look_at(stream, path, format, sheet, schema, dialect)
+        yield _open_source(stream, path, format, sheet, schema, dialect)
 
 
 @contextmanager
@@ -213,10 +213,15 @@ def open_writer(
         yield writer
 
 
-def _look_at(
-    stream: BinaryIO, path: str, told: str | None, sheet: str | None, schema: ArrowSchema | None, dialect: dict[str, Any]
+def _open_source(
+    stream: BinaryIO,
+    path: str,
+    declared_format: str | None,
+    sheet: str | None,
+    schema: ArrowSchema | None,
+    dialect: dict[str, Any],
 ) -> TableSource:
-    form = format_of(path, told)
+    form = format_of(path, declared_format)
     if sheet is not None and form != "excel":
         raise ValueError(f"sheet is for Excel files, and {path!r} is read as {form}")
     spellings = ("na_values", "keep_values", "known_gaps")

@@ -1,7 +1,7 @@
-"""Cut delimited text into fields and line ends, losing nothing.
+"""Split delimited text into fields and line ends, losing nothing.
 
 Quotes count where a field begins (after spaces at most): ``5" pipe`` is a plain field. What follows a closing quote belongs
-to the field too, so that any text can be cut and put together again. If the delimiter is a space, so are several in a row:
+to the field too, so that any text can be split and joined again. If the delimiter is a space, so are several in a row:
 all but one of them belong to the field after them, those at the end of a line to the last field.
 """
 
@@ -12,7 +12,7 @@ from functools import cache
 from typing import NamedTuple
 
 
-class Cut(NamedTuple):
+class SplitRows(NamedTuple):
     """The whole rows of a text: what ``n_read`` characters hold."""
 
     fields: list[str]  # row by row
@@ -21,12 +21,12 @@ class Cut(NamedTuple):
     n_read: int
 
 
-def cut(text: str, delimiter: str, quote: str, newline: str) -> Cut:
-    r"""Cut the whole rows of ``text``; ``newline`` is the last character of line ends.
+def split_rows(text: str, delimiter: str, quote: str, newline: str) -> SplitRows:
+    r"""Split the whole rows of ``text``; ``newline`` is the last character of line ends.
 
-    >>> cut('a,"b\n""c"\r\nd,', ",", '"', "\n")
-    Cut(fields=['a', '"b\n""c"'], ends=['\r\n'], widths=[2], n_read=11)
-    >>> cut("  a   b \n", " ", '"', "\n").fields
+    >>> split_rows('a,"b\n""c"\r\nd,', ",", '"', "\n")
+    SplitRows(fields=['a', '"b\n""c"'], ends=['\r\n'], widths=[2], n_read=11)
+    >>> split_rows("  a   b \n", " ", '"', "\n").fields
     ['  a', '  b ']
     """
     # Strings of a field and what ends it: tuples of both would take three times as long.
@@ -42,7 +42,7 @@ def cut(text: str, delimiter: str, quote: str, newline: str) -> Cut:
             if fields[place].endswith("\r"):
                 fields[place], ends[row] = fields[place][:-1], "\r\n"
     widths = [end - before for before, end in zip([-1, *places], places, strict=False)]
-    return Cut(fields, ends, widths, len(text) - n_left)
+    return SplitRows(fields, ends, widths, len(text) - n_left)
 
 
 def unquoted(field: str, quote: str) -> str:

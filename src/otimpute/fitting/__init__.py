@@ -4,10 +4,12 @@
 other rows, and a `FitSummary`. Imputers that use others (`AutoImputer`, reports) know nothing else about them.
 """
 
+from .._deadline import OutOfTime
 from .cells import CellFit, CellModel, Cells
 from .layout import ColumnLayout
 from .notebook_bar import NotebookBar, in_notebook
 from .progress import Callback, FitProgress, check_callbacks, progress_bar
+from .stop_reason import StopReason
 from .summary import CURVES, STOPPED_EARLY, FitSummary
 
 __all__ = [
@@ -21,6 +23,8 @@ __all__ = [
     "FitProgress",
     "FitSummary",
     "NotebookBar",
+    "OutOfTime",
+    "StopReason",
     "check_callbacks",
     "in_notebook",
     "progress_bar",

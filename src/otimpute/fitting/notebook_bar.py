@@ -12,7 +12,7 @@ from importlib import import_module
 from typing import Any, Self
 
 from .._markup import element, to_html
-from .._words import duration
+from .._text import duration
 
 _SECONDS_BETWEEN = 0.1  # updates; a browser has to draw them all
 

@@ -3,15 +3,20 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
-from .._words import count, duration
+from .._text import count, duration
 from .notebook_bar import NotebookBar, in_notebook
+from .stop_reason import StopReason
 
-_STOPPED = {"interrupted": "stopped by hand", "max_seconds": "stopped by max_seconds", "callback": "stopped by a callback"}
+_STOPPED: Mapping[str, str] = {
+    StopReason.INTERRUPTED: "stopped by hand",
+    StopReason.MAX_SECONDS: "stopped by max_seconds",
+    StopReason.CALLBACK: "stopped by a callback",
+}
 _AT_FIRST = "starting (compiles once on a new machine, 20–40 s)"
 
 

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
 from .._stored import Maybe, Whole, stored
+from .._text import count
 from .._warn import warn_user
-from .._words import count
-from ..exceptions import FitStoppedWarning
+from ..exceptions import FitStoppedWarning, Message, Term
+from .stop_reason import StopReason
 
 CURVES = {  # entries of a history
     "loss": "divergence between batches",
@@ -17,14 +19,14 @@ CURVES = {  # entries of a history
     "validation_mae": "mean absolute error on hidden values",
     "validation_rmse": "root mean square error on hidden values",
 }
-STOPPED_EARLY = ("callback", "interrupted", "max_seconds")  # by somebody else than the fit itself
-_ENDED = {
-    "max_seconds": "The fit was stopped by max_seconds; more time may improve it.",
-    "interrupted": "The fit was stopped by hand; more time may improve it.",
-    "callback": "The fit was stopped by a callback.",
-    "nothing missing": "Nothing was missing, so nothing was trained.",
-    "nothing to train": "There was nothing to train.",
-    "validation": "The fit ended when errors on hidden values no longer fell.",
+STOPPED_EARLY = (StopReason.CALLBACK, StopReason.INTERRUPTED, StopReason.MAX_SECONDS)  # by somebody else than the fit itself
+_ENDED: Mapping[str, str] = {
+    StopReason.MAX_SECONDS: "The fit was stopped by max_seconds; more time may improve it.",
+    StopReason.INTERRUPTED: "The fit was stopped by hand; more time may improve it.",
+    StopReason.CALLBACK: "The fit was stopped by a callback.",
+    StopReason.NOTHING_MISSING: "Nothing was missing, so nothing was trained.",
+    StopReason.NOTHING_TO_TRAIN: "There was nothing to train.",
+    StopReason.VALIDATION: "The fit ended when errors on hidden values no longer fell.",
 }
 
 
@@ -65,10 +67,9 @@ class FitSummary:
 
     def warn_if_stopped(self, resumes: str = "") -> None:
         """Warn of a fit that was stopped by the clock or by hand: it can be used all the same."""
-        if self.stop_reason in ("interrupted", "max_seconds"):
-            cause = "max_seconds" if self.stop_reason == "max_seconds" else "Ctrl-C (press it again to stop the program)"
-            warn_user(
-                f"stopped by {cause} after {count(self.n_steps or 0, self.counted)}; the imputer holds what was reached "
-                f"and can be used{resumes}",
-                FitStoppedWarning,
-            )
+        if self.stop_reason in (StopReason.INTERRUPTED, StopReason.MAX_SECONDS):
+            by_clock = self.stop_reason == StopReason.MAX_SECONDS
+            cause = Term("max_seconds") if by_clock else "Ctrl-C (press it again to stop the program)"
+            reached = count(self.n_steps or 0, self.counted)
+            then = f" after {reached}; the imputer holds what was reached and can be used{resumes}"
+            warn_user(Message("stopped by ", cause, then), FitStoppedWarning)

@@ -119,7 +119,7 @@ def _score(truth: nw.Series[Any], filled: nw.Series[Any], holes: NDArray[np.bool
     n_cells, n_unfilled = int(scored.sum()), int((scored & unfilled).sum())
     if kind == "other" or not n_cells:
         return ColumnScore(truth.name, kind, n_cells, n_unfilled)
-    true, guess = _words(truth), _words(filled)
+    true, guess = _text(truth), _text(filled)
     accuracy = float(((true == guess) & ~unfilled)[scored].mean())
     values, counts = np.unique(true[known & ~holes], return_counts=True)
     simplest = float((true[scored] == values[counts.argmax()]).mean()) if len(values) else None
@@ -178,7 +178,7 @@ def _numbers(column: nw.Series[Any]) -> NDArray[np.float64]:
     return np.where(absent, np.nan, np.asarray(whole.to_numpy(), dtype=np.float64))
 
 
-def _words(column: nw.Series[Any]) -> NDArray[np.str_]:
+def _text(column: nw.Series[Any]) -> NDArray[np.str_]:
     return np.asarray(column.cast(nw.String).fill_null("").to_numpy(), dtype=str)
 
 

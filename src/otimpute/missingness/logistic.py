@@ -42,7 +42,7 @@ class LogisticMAR(Mechanism):
         super().__post_init__()
         check_real("observed_fraction", self.observed_fraction, above=0, below=1)
 
-    def _probabilities(self, X: NDArray[np.float64], rng: np.random.Generator) -> NDArray[np.float64]:
+    def probabilities(self, X: NDArray[np.float64], rng: np.random.Generator) -> NDArray[np.float64]:
         return _given_some_columns(X, self.observed_fraction, self.rate, 0.0, rng)
 
 
@@ -76,7 +76,7 @@ class LogisticMNAR(Mechanism):
         check_real("input_fraction", self.input_fraction, above=0, below=1)
         check_flag("all_inputs", self.all_inputs)
 
-    def _probabilities(self, X: NDArray[np.float64], rng: np.random.Generator) -> NDArray[np.float64]:
+    def probabilities(self, X: NDArray[np.float64], rng: np.random.Generator) -> NDArray[np.float64]:
         if self.all_inputs:
             return _given_inputs(X, X.shape[1], self.rate, rng)
         return _given_some_columns(X, self.input_fraction, self.rate, self.rate, rng)
@@ -92,7 +92,7 @@ class LogisticSelfMNAR(Mechanism):
     True
     """
 
-    def _probabilities(self, X: NDArray[np.float64], rng: np.random.Generator) -> NDArray[np.float64]:
+    def probabilities(self, X: NDArray[np.float64], rng: np.random.Generator) -> NDArray[np.float64]:
         return _averaging_to(self.rate, _standardised(X) * rng.choice([-1.0, 1.0], size=X.shape[1]))
 
 

@@ -18,5 +18,5 @@ class MCAR(Mechanism):
     array([[ True, False,  True]])
     """
 
-    def _probabilities(self, X: NDArray[np.float64], rng: np.random.Generator) -> NDArray[np.float64]:  # noqa: ARG002
+    def probabilities(self, X: NDArray[np.float64], rng: np.random.Generator) -> NDArray[np.float64]:  # noqa: ARG002
         return np.full(X.shape, self.rate)

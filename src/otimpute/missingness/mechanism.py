@@ -23,7 +23,7 @@ from ..table import Encoding, Table, as_frame
 class Mechanism(ABC):
     """Base of all mechanisms: tables, checks and drawing.
 
-    A new one is a frozen dataclass whose ``_probabilities(X, rng)`` says how likely each entry of a complete table is hidden.
+    A new one is a frozen dataclass whose ``probabilities(X, rng)`` says how likely each entry of a complete table is hidden.
     """
 
     rate: float
@@ -31,21 +31,21 @@ class Mechanism(ABC):
     def __post_init__(self) -> None:
         check_real("rate", self.rate, at_least=0, below=1)
 
-    def sample(self, X: Any, rng: np.random.Generator | int) -> NDArray[np.bool_]:
+    def sample(self, X: Any, random_state: Any = None) -> NDArray[np.bool_]:
         """Draw which entries of the complete table ``X`` are hidden: True where missing.
 
-        ``rng`` is a NumPy Generator, which is advanced, or a seed.
+        ``random_state`` is a seed, or a NumPy Generator, which is advanced.
         """
-        values, rng = np.asarray(_read_complete(X).values, dtype=np.float64), generator_from(rng, "holes")
-        probabilities = self._probabilities(values, rng)
+        values, rng = np.asarray(_read_complete(X).values, dtype=np.float64), generator_from(random_state, "holes")
+        probabilities = self.probabilities(values, rng)
         return np.asarray(rng.random(values.shape) < probabilities)
 
     @abstractmethod
-    def _probabilities(self, X: NDArray[np.float64], rng: np.random.Generator) -> NDArray[np.float64]:
+    def probabilities(self, X: NDArray[np.float64], rng: np.random.Generator) -> NDArray[np.float64]:
         """The probability of each entry to be hidden; how much is drawn from ``rng`` depends on the shape of X only."""
 
 
-def hide(X: Any, mechanism: Mechanism, rng: np.random.Generator | int) -> tuple[Any, NDArray[np.bool_]]:
+def hide(X: Any, mechanism: Mechanism, random_state: Any = None) -> tuple[Any, NDArray[np.bool_]]:
     """Hide values of a complete table.
 
     Parameters
@@ -54,8 +54,8 @@ def hide(X: Any, mechanism: Mechanism, rng: np.random.Generator | int) -> tuple[
         Numbers or booleans without missing values; never changed.
     mechanism : Mechanism
         What decides on the holes, such as ``MCAR(0.3)``.
-    rng : numpy.random.Generator or int
-        A generator, which is advanced, or a seed.
+    random_state : int, Generator, RandomState or None, default=None
+        A seed, or a generator, which is advanced. None hides other values each time.
 
     Returns
     -------
@@ -76,7 +76,7 @@ def hide(X: Any, mechanism: Mechanism, rng: np.random.Generator | int) -> tuple[
     if not isinstance(mechanism, Mechanism):
         raise TypeError(f"mechanism must be a Mechanism such as MCAR(0.3), got {mechanism!r}")
     table = _read_complete(X)
-    missing = mechanism.sample(table.numbers(), rng)
+    missing = mechanism.sample(table.numbers(), random_state)
     if table.is_frame:
         return _hide_in_frame(table.source, missing), missing
     return np.where(missing, np.nan, table.values), missing

@@ -46,7 +46,7 @@ class QuantileMNAR(Mechanism):
         check_real("quantile", self.quantile, above=0, below=0.5 if both else 1, advice=advice)
         check_real("column_fraction", self.column_fraction, above=0, at_most=1)
 
-    def _probabilities(self, X: NDArray[np.float64], rng: np.random.Generator) -> NDArray[np.float64]:
+    def probabilities(self, X: NDArray[np.float64], rng: np.random.Generator) -> NDArray[np.float64]:
         columns = draw_columns(X.shape[1], self.column_fraction, rng)
         extreme = np.zeros(X.shape, dtype=bool)
         if self.tails != "upper":

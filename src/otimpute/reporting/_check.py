@@ -11,8 +11,18 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .._random import generator
-from .._words import count, share
-from ..estimator import BaseImputer, HiddenValues, mean_over_missing
+from .._text import count, share
+from ..estimator import (
+    BaseImputer,
+    Comparison,
+    Finding,
+    HiddenValues,
+    Measure,
+    Overall,
+    judge,
+    judge_column,
+    mean_over_missing,
+)
 from ..table import MomentCode, Table
 from ._seen import Cells, labels_of, names_of, rows_of, spread_of, unit_of
 from ._trial import (
@@ -79,7 +89,10 @@ def check_on_hidden(imputer: BaseImputer, table: Table, max_rows: int, seed: int
     n_missing = table.holes.sum(axis=0)[np.unique(trial.column)]
     methods = [_score_method(name, columns, n_missing) for name in trial.guesses]
     methods += [MethodScore(name, None, None, why) for name, why in trial.failures.items()]
-    return HiddenCheck(len(trial.truth), check.n_rows, method, check.filled_by, [check.words, _CAVEAT], methods, columns)
+    overall = [each for each in (_overall(measure, methods, columns, method) for measure in Measure) if each is not None]
+    return HiddenCheck(
+        len(trial.truth), check.n_rows, method, check.filled_by, [check.words, _CAVEAT], methods, overall, columns
+    )
 
 
 def _new_trial(imputer: BaseImputer, table: Table, most: int, seed: int) -> _Check:
@@ -162,11 +175,13 @@ def _score_columns(table: Table, names: Sequence[str], check: _Check, method: st
     for k in np.unique(trial.column).tolist():
         code, cells = table.codes[k], trial.column == k
         truth, guess = trial.truth[cells], trial.guesses[method][cells]
+        weight, share_missing = trial.weight[cells], float(table.holes[:, k].mean())
         size, unit = unit_of(truth) if isinstance(code, MomentCode) else (1.0, "")
         off = {name: _off(truth, each[cells], size, labels=code.has_labels) for name, each in trial.guesses.items()}
-        scores = {name: _average(each, trial.weight[cells]) for name, each in off.items() if not np.isnan(each).all()}
+        scores = {name: _average(each, weight) for name, each in off.items() if not np.isnan(each).all()}
         spread = None if code.has_labels else (spread_of(table, k) if check.spread is None else float(check.spread[k])) / size
-        plain = scores.get(MEAN, 0.0)
+        compared = Comparison.of(off[method], off[MEAN], weight) if MEAN in off else None
+        finding = judge_column(compared, is_label=code.has_labels, share_missing=share_missing) if compared else Finding.TOO_FEW
         points: list[list[float]] = []
         pairs: list[list[Any]] = []
         if code.has_labels:
@@ -177,9 +192,9 @@ def _score_columns(table: Table, names: Sequence[str], check: _Check, method: st
             points = (np.column_stack([truth, guess])[some] / size).tolist()
         checks.append(
             ColumnCheck(
-                names[k], len(truth), "wrong" if code.has_labels else "error", unit, spread, method, scores,
-                scores[method] / plain if plain else None, _lead(off[MEAN] - off[method]) if MEAN in off else None,
-                points, pairs,
+                names[k], len(truth), Measure.WRONG if code.has_labels else Measure.ERROR, unit, spread, method, scores,
+                compared.own / compared.simplest if compared and compared.simplest else None,
+                compared.lead if compared else None, finding, points, pairs,
             )
         )  # fmt: skip
     return checks
@@ -188,15 +203,25 @@ def _score_columns(table: Table, names: Sequence[str], check: _Check, method: st
 def _score_method(method: str, columns: Sequence[ColumnCheck], n_missing: NDArray[np.int64]) -> MethodScore:
     """Means over columns, each of which counts by its number of holes; those that do not vary have no standard deviation."""
 
-    def average(measure: str) -> float | None:
+    def average(measure: Measure) -> float | None:
         parts = [
             (n, each.scores[method] / (each.spread or 1.0))
             for n, each in zip(n_missing.tolist(), columns, strict=True)
-            if each.measure == measure and method in each.scores and each.spread != 0
+            if each.measure is measure and method in each.scores and each.spread != 0
         ]
         return mean_over_missing([score for _, score in parts], np.array([n for n, _ in parts])) if parts else None
 
-    return MethodScore(method, average("error"), average("wrong"))
+    return MethodScore(method, average(Measure.ERROR), average(Measure.WRONG))
+
+
+def _overall(measure: Measure, methods: Sequence[MethodScore], columns: Sequence[ColumnCheck], method: str) -> Overall | None:
+    """What is found about all columns; nothing where none of them varies."""
+    scores = {each.method: getattr(each, measure) for each in methods}
+    own, simplest = scores[method], scores.get(MEAN)
+    if own is None or simplest is None:
+        return None
+    n_hidden = sum(each.n_hidden for each in columns if each.measure is measure and each.spread != 0)
+    return Overall(measure, n_hidden, own, simplest, judge(own, simplest))
 
 
 def _average(off: Cells, weight: Cells) -> float:
@@ -207,9 +232,3 @@ def _average(off: Cells, weight: Cells) -> float:
 def _off(truth: Cells, guess: Cells, size: float, *, labels: bool) -> Cells:
     """How far off each guess is, or whether it is wrong; NaN where there is none."""
     return np.where(np.isnan(guess), np.nan, guess != truth) if labels else np.abs(guess - truth) / size
-
-
-def _lead(gains: Cells) -> float | None:
-    """A mean in standard errors; None where these are 0 or unknown."""
-    spread = float(gains.std(ddof=1)) if len(gains) > 1 else 0.0
-    return float(gains.mean() / (spread / np.sqrt(len(gains)))) if 0 < spread < np.inf else None

@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from .._words import count, number, number_beside, share
-from ..estimator import BaseImputer
+from .._text import count, number, number_beside, share
+from ..estimator import BaseImputer, Finding, Measure, Rating
 from ..table import CategoryCode, ColumnCode, MomentCode, NumberCode
 from ._check import MOST_FREQUENT
 from ._scale import nice_labels, nice_places
@@ -22,10 +22,6 @@ _FARTHEST = 0.005  # of the values on either side that bins may leave out
 _FAR = 0.5  # if these are farther out than so much of what the others span
 _FEW = 25
 _MOST_BARS = 14
-_NO_BETTER = 0.97  # of the mean's error
-_CLEARLY = 1.645  # standard errors: of columns that cannot be told, one in twenty is called good
-_FEWEST_HIDDEN = 10
-_MOSTLY_MISSING = 0.5
 _TOO_FEW = "too few observed values to check the imputed ones on"
 
 EMPTY, BELOW, ABOVE, NOT_WHOLE, UNKNOWN, CHANGED = (
@@ -76,7 +72,7 @@ def describe_columns(
         none_filled = code.family == "any" or 0 < n_left == holes.sum()
         n_filled = 0 if none_filled else int(n_missing[k]) - n_left
         check = "not checked on hidden values" if checks is None else checks.get(name, _TOO_FEW)
-        light, words = _judge(code, int(n_missing[k]), n_rows, n_filled, broken, check, draws=draws)
+        light, words = _light(code, int(n_missing[k]), n_rows, n_filled, broken, check, draws=draws)
         reports.append(
             ColumnReport(
                 name, seen.kinds[k], n_rows - int(n_missing[k]), int(n_missing[k]), n_filled, light, words,
@@ -86,7 +82,7 @@ def describe_columns(
     return reports
 
 
-def _judge(
+def _light(
     code: ColumnCode,
     n_missing: int,
     n_rows: int,
@@ -95,41 +91,47 @@ def _judge(
     check: ColumnCheck | str,
     *,
     draws: bool,
-) -> tuple[str, str]:
+) -> tuple[Rating, str]:
     """A light and the reason for it; ``check`` may be the reason why there is none."""
     if broken:
-        return "bad", "; ".join(f"{count(each.n_cells, 'value')} {each.what}" for each in broken) + "."
+        return Rating.BAD, "; ".join(f"{count(each.n_cells, 'value')} {each.what}" for each in broken) + "."
     if n_missing == 0:
-        return "good", "Nothing was missing."
+        return Rating.GOOD, "Nothing was missing."
     missing = f"{share(n_missing / n_rows)} missing"
     if n_filled == 0:
-        return "caution", f"{missing}, left as they were: the imputer does not fill this column."
+        return Rating.CAUTION, f"{missing}, left as they were: the imputer does not fill this column."
     if code.width == 0:
-        return "good", f"{missing}; filled with the only category there is."
-    if isinstance(check, str) or check.n_hidden < _FEWEST_HIDDEN:
-        return "unknown", f"{missing}; {check if isinstance(check, str) else _TOO_FEW}."
-    simplest = f"the {MOST_FREQUENT if code.has_labels else MEAN}"
-    own, plain = check.scores[check.method], check.scores[MEAN]
-    if own == plain == 0:
-        return "good", f"{missing}; hidden values were found exactly, as they are by {simplest}."
-    if own >= _NO_BETTER * plain:
-        if draws:
-            return "caution", f"{missing}; draws keep the spread of the column, single ones were no nearer than {simplest}."
-        return "caution", f"{missing}; on hidden values no better than {simplest}: other columns say little about this one."
-    if check.lead is not None and check.lead < _CLEARLY:
-        by_chance = f"among {count(check.n_hidden, 'value')} that may be chance"
-        return "caution", f"{missing}; on hidden values {_compared(check, simplest)}: {by_chance}."
-    words = f"{missing}; on hidden values {_compared(check, simplest)}."
-    if check.measure == "wrong" and own > 0.5:
-        return "caution", f"{words} It is more often wrong than right."
-    if n_missing / n_rows > _MOSTLY_MISSING:
-        return "caution", f"{words} More than half of it is imputed."
-    return "good", words
+        return Rating.GOOD, f"{missing}; filled with the only category there is."
+    if isinstance(check, str):
+        return Rating.UNKNOWN, f"{missing}; {check}."
+    return check.finding.rating, f"{missing}; {_found(check, f'the {MOST_FREQUENT if code.has_labels else MEAN}', draws=draws)}"
+
+
+def _found(check: ColumnCheck, simplest: str, *, draws: bool) -> str:
+    """What hidden values show, in words."""
+    match check.finding:
+        case Finding.TOO_FEW:
+            return f"{_TOO_FEW}."
+        case Finding.EXACT:
+            return f"hidden values were found exactly, as they are by {simplest}."
+        case Finding.NO_BETTER if draws:
+            return f"draws keep the spread of the column, single ones were no nearer than {simplest}."
+        case Finding.NO_BETTER:
+            return f"on hidden values no better than {simplest}: other columns say little about this one."
+    words = f"on hidden values {_compared(check, simplest)}"
+    match check.finding:
+        case Finding.MAY_BE_CHANCE:
+            return f"{words}: among {count(check.n_hidden, 'value')} that may be chance."
+        case Finding.MOSTLY_WRONG:
+            return f"{words}. It is more often wrong than right."
+        case Finding.MOSTLY_IMPUTED:
+            return f"{words}. More than half of it is imputed."
+    return f"{words}."
 
 
 def _compared(check: ColumnCheck, simplest: str) -> str:
     own, plain = check.scores[check.method], check.scores[MEAN]
-    if check.measure == "wrong":
+    if check.measure is Measure.WRONG:
         return f"wrong in {share(own)}, {simplest} in {share(plain)}"
     unit = f" {check.unit}" if check.unit else ""
     return f"off by {number(own)}{unit} on average, {simplest} by {number(plain)}"

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from .._words import number, number_beside, share
+from .._text import number, number_beside, share
 from ..estimator import BaseImputer, bars_of, has_error_bars
 from ..table import CategoryCode, ColumnCode, MomentCode, NumberCode, Table
 from ._seen import Cells, completed_like, labels_of, names_of, read_table, rows_of, see, spread_of, unit_of
@@ -51,20 +51,20 @@ def describe_bars(imputer: BaseImputer, table: Table, completed: Any, rows: NDAr
         if not len(known[k]) or not code.width:
             continue
         typical = float(np.median(bars[known[k], k]))
-        columns.append(ColumnBar(names[k], typical, _words(code, typical)))
+        columns.append(ColumnBar(names[k], typical, _text(code, typical)))
         size = 1.0 if code.has_labels else spread_of(table, k)
         for place in widest[k].tolist():
             value, bar = after[np.searchsorted(places, place), k], float(bars[place, k])
             if size > 0 and not np.isnan(value):
                 shown = _value(code, float(value), bar)
                 cells[code.has_labels].append(
-                    UnsureCell(int(rows[place]) + 1, names[k], shown, _words(code, bar), bar / size)
+                    UnsureCell(int(rows[place]) + 1, names[k], shown, _text(code, bar), bar / size)
                 )  # fmt: skip
     numbers, categories = (sorted(each, key=lambda cell: -cell.size)[:_MOST_CELLS] for each in cells.values())
     return ErrorBars(columns, numbers, categories)
 
 
-def _words(code: ColumnCode, bar: float) -> str:
+def _text(code: ColumnCode, bar: float) -> str:
     if code.has_labels:
         return f"{share(bar)} wrong"
     if isinstance(code, MomentCode):

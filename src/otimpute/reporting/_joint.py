@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from .._words import signed
+from .._text import signed
 from ._seen import Cells, Seen, is_nominal, standardised
 from .data import Correlations, Joint, Projection
 

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.stats import chi2, norm, rankdata
 
-from .._words import count, listed, number, share
+from .._text import count, listed, number, share
 from ..gaussian import fit_gaussian
 from ..table import CategoryCode, ColumnCode, MomentCode, NumberCode
 from ._seen import Cells, Seen, is_nominal, standardised

@@ -10,7 +10,7 @@ import narwhals as nw
 import numpy as np
 from numpy.typing import NDArray
 
-from .._words import number
+from .._text import number
 from ..estimator import BaseImputer
 from ..table import (
     CategoryCode,

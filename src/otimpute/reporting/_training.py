@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
+from dataclasses import asdict
 from typing import Any
 
 from ..estimator import BaseImputer
 from ..fitting import CURVES
-from .data import Curve, Training, Weights
+from .data import Curve, LeftOut, Training, Weights
 
 _MOST_COLUMNS = 40
 
@@ -20,7 +21,12 @@ def describe_training(imputer: BaseImputer, columns_with_holes: Sequence[str]) -
     steps = history.get(counted, [])
     curves = [_curve(words, steps, history[name]) for name, words in CURVES.items() if history.get(name)]
     words = [line for line in (summary.ended, *getattr(imputer, "verdict_", "").splitlines()) if line]
-    return Training(words, summary.converged, counted, curves, _weights(imputer, columns_with_holes))
+    left_out = [LeftOut(name, each.why, each.words) for name, each in getattr(imputer, "left_out_", {}).items()]
+    found = getattr(imputer, "judgement_", None)
+    return Training(
+        words, summary.converged, counted, curves, _weights(imputer, columns_with_holes), left_out,
+        None if found is None else asdict(found),
+    )  # fmt: skip
 
 
 def _curve(name: str, steps: Sequence[float], values: Sequence[float]) -> Curve:

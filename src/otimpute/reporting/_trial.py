@@ -12,11 +12,11 @@ from numpy.typing import NDArray
 from sklearn.base import clone
 
 from .._random import generator, seed_from
-from .._words import count
+from .._text import count
+from ..catalogue import make_imputer
 from ..estimator import BaseImputer, HiddenValues, Missingness, column_means, hide_like_missing
 from ..exceptions import DivergedError
 from ..fitting import ColumnLayout
-from ..registry import make_imputer
 from ..table import Table
 from ._seen import Cells, numbers_in, to_numbers
 

@@ -20,7 +20,7 @@ import otimpute
 
 from .._checks import check_count, check_flag
 from .._random import generator
-from .._words import count, listed
+from .._text import count, listed
 from ..estimator import BaseImputer
 from ..table import CategoryCode, Table
 from ._check import check_on_hidden

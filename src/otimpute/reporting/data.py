@@ -6,6 +6,8 @@ import math
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
+from ..estimator import Finding, Measure, Overall, Rating
+
 _DIGITS = 6
 
 
@@ -14,7 +16,7 @@ class Light:
     """One question that readers have, and the short answer."""
 
     key: str
-    light: str  # "good", "caution", "bad" or "unknown"
+    light: Rating
     question: str
     answer: str
 
@@ -140,6 +142,15 @@ class Weights:
 
 
 @dataclass(frozen=True)
+class LeftOut:
+    """An expert that could not be asked."""
+
+    expert: str
+    why: str  # "no time" or "failed"
+    words: str
+
+
+@dataclass(frozen=True)
 class Training:
     """How the fit went."""
 
@@ -148,6 +159,8 @@ class Training:
     step_name: str
     curves: list[Curve]
     weights: Weights | None
+    left_out: list[LeftOut]  # of many experts
+    judgement: dict[str, Any] | None  # what an imputer that hides values itself found, as data
 
 
 @dataclass(frozen=True)
@@ -189,7 +202,7 @@ class ColumnReport:
     n_observed: int
     n_missing: int
     n_filled: int
-    light: str
+    light: Rating
     words: str
     shape: Shape | None
     statistics: list[Statistic]
@@ -271,13 +284,14 @@ class ColumnCheck:
 
     name: str
     n_hidden: int
-    measure: str  # "error" (mean absolute, in `unit`) or "wrong" (share)
+    measure: Measure  # "error" (mean absolute, in `unit`) or "wrong" (share)
     unit: str  # what errors are in: "" for the column's own unit
     spread: float | None  # standard deviation of the observed values, in `unit`; None where a guess is right or wrong
     method: str  # this imputer's
     scores: dict[str, float]  # by method
     against_mean: float | None  # this imputer's score over that of the mean
     lead: float | None  # by how many standard errors this imputer is better than the mean
+    finding: Finding
     points: list[list[float]]  # true value, imputed value
     pairs: list[list[Any]]  # of categories: true one, imputed one, how often
 
@@ -292,6 +306,7 @@ class HiddenCheck:
     filled_by: str  # "model" (as it is), "copy" (fitted to what was not hidden) or "trial" (of the imputer's own fit)
     words: list[str]
     methods: list[MethodScore]
+    overall: list[Overall]  # this imputer against the mean
     columns: list[ColumnCheck]
 
 

@@ -8,16 +8,17 @@ from xml.etree.ElementTree import Element
 
 from .._markup import legible, to_html
 from .._optional import require
-from .._words import count, number, share, signed
+from .._text import count, number, share, signed
+from ..estimator import Rating
 from . import plots
 from .data import ReportData
 
-_SYMBOLS = {"good": "✓", "caution": "!", "bad": "✕", "unknown": "?"}
+_SYMBOLS = {Rating.GOOD: "✓", Rating.CAUTION: "!", Rating.BAD: "✕", Rating.UNKNOWN: "?"}
 _SUMMARIES = {
-    "bad": "Do not use it before you have looked at what is marked bad.",
-    "caution": "Usable with care: look at what is marked caution.",
-    "good": "Nothing that was found speaks against using it.",
-    "unknown": "Not all could be checked: judge for yourself by what is shown below.",
+    Rating.BAD: "Do not use it before you have looked at what is marked bad.",
+    Rating.CAUTION: "Usable with care: look at what is marked caution.",
+    Rating.GOOD: "Nothing that was found speaks against using it.",
+    Rating.UNKNOWN: "Not all could be checked: judge for yourself by what is shown below.",
 }
 
 
@@ -45,10 +46,10 @@ def render(data: ReportData) -> str:
     return legible(page)
 
 
-def _overall(data: ReportData) -> str:
+def _overall(data: ReportData) -> Rating:
     """The light of the whole report: its worst one; nobody ever knows whether values are missing by chance."""
-    lights = {each.light for each in data.verdict if (each.key, each.light) != ("chance", "unknown")}
-    return next(light for light in ("bad", "caution", "unknown", "good") if light in lights)
+    lights = {each.light for each in data.verdict if (each.key, each.light) != ("chance", Rating.UNKNOWN)}
+    return next(light for light in Rating if light in lights)
 
 
 def _prose(words: str) -> str:

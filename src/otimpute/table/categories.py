@@ -79,7 +79,7 @@ class CategoryCode:
     def read(self, column: nw.Series[Any], marker: Any) -> Read:  # noqa: D102
         places = {label: place for place, label in enumerate(self.categories)}
         holes = label_holes(column, marker)
-        # A category never seen in training is rare, or says nothing: then it is imputed like a hole, and left as it is.
+        # A category never seen in training is rare, or says nothing: then it is imputed like a missing value, and kept.
         other = len(self.categories) if self.pools_rest else -1
         found = [
             -1 if hole else places.get(plain_label(label), other) for label, hole in zip(column.to_list(), holes, strict=True)

@@ -1,4 +1,4 @@
-"""Which code suits a column, from what it holds and what was wished for it."""
+"""Which code suits a column, from what it holds and its constraints."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import narwhals as nw
 import numpy as np
 
 from .._warn import warn_user
-from ..exceptions import OtimputeWarning
+from ..exceptions import Message, OtimputeWarning, Term
 from .categories import CategoryCode, count_labels, plain_label
 from .codes import ColumnCode, IdleCode, MomentCode, NumberCode, fit_into
 from .constraint import Constraint
@@ -24,6 +24,8 @@ _FEW_LABELS = 10
 # Where so many categories make up less than this share, the column names things that come up again and again (customers,
 # articles): a guess among the frequent ones would nearly always be wrong.
 _N_FREQUENT, _SHARE_OF_FREQUENT = 50, 0.1
+_CATEGORIES = Term('{"categories": [...]}')
+_LIMITS = Term("bounds"), ", ", Term("integer"), " and ", Term("non_negative")
 HOLDS = {
     "number": "numbers",
     "label": "text or categories",
@@ -33,39 +35,34 @@ HOLDS = {
 }
 
 
-def choose_code(column: nw.Series[Any], wish: Constraint, max_categories: int | None, marker: Any) -> ColumnCode:
+def choose_code(column: nw.Series[Any], constraint: Constraint, max_categories: int | None, marker: Any) -> ColumnCode:
     """The code of one column."""
     family, name = family_of(column), column.name
-    is_category = wish.categories is not None or wish.ordered
-    if is_category and wish.limits_numbers:
-        raise ValueError(
-            f"column {name!r} is to have categories or an order, so bounds, integer and non_negative make no sense"
-        )
-    if wish.limits_numbers and family in ("label", "other"):
-        raise ValueError(
-            f"column {name!r} holds {HOLDS[family]}: bounds, integer and non_negative are for numbers; "
-            'use {"categories": [...]}'
-        )
+    is_category = constraint.categories is not None or constraint.ordered
+    if is_category and constraint.limits_numbers:
+        raise ValueError(Message(f"column {name!r} has categories or an order, so ", *_LIMITS, " do not apply"))
+    if constraint.limits_numbers and family in ("label", "other"):
+        raise ValueError(Message(f"column {name!r} holds {HOLDS[family]}: ", *_LIMITS, " are for numbers; use ", _CATEGORIES))
     if is_category and (family in ("moment", "other") or column.dtype == nw.Decimal):
         raise ValueError(f"column {name!r} of type {column.dtype} takes no categories and no order; convert it to text")
     if family == "number" and not is_category:
-        return _number_code(column, wish, marker)
+        return _number_code(column, constraint, marker)
     if has_no_value(column):
         return IdleCode("empty")
     if family == "moment":
-        return _moment_code(column, wish)
-    return IdleCode("other") if family == "other" else _category_code(column, wish, max_categories, marker)
+        return _moment_code(column, constraint)
+    return IdleCode("other") if family == "other" else _category_code(column, constraint, max_categories, marker)
 
 
-def _category_code(column: nw.Series[Any], wish: Constraint, max_categories: int | None, marker: Any) -> ColumnCode:
+def _category_code(column: nw.Series[Any], constraint: Constraint, max_categories: int | None, marker: Any) -> ColumnCode:
     counts = count_labels(column, marker)
     observed = set(counts)
     declared = declared_labels(column)
-    if wish.ordered and declared is None and wish.categories is None:
+    if constraint.ordered and declared is None and constraint.categories is None:
         raise ValueError(f'column {column.name!r} has no order of its own; add its "categories" in their order')
-    ordered = wish.ordered or is_ordered(column)
-    if wish.categories is not None:
-        allowed = [_as_in(column, label) for label in wish.categories]
+    ordered = constraint.ordered or is_ordered(column)
+    if constraint.categories is not None:
+        allowed = [_as_in(column, label) for label in constraint.categories]
         strange = sorted(map(str, observed - set(allowed)))
         if not observed & set(allowed):
             raise ValueError(
@@ -74,7 +71,7 @@ def _category_code(column: nw.Series[Any], wish: Constraint, max_categories: int
         if strange:
             warn_user(
                 f"column {column.name!r} has observed values that are not among its categories ({', '.join(strange[:5])}); "
-                "they stay, and are never imputed",
+                "they are kept, and never imputed",
                 OtimputeWarning,
             )
     elif not observed:
@@ -115,17 +112,19 @@ def _number_kind(column: nw.Series[Any]) -> str:
 
 
 def number_code(
-    name: Any, kind: str, wish: Constraint, extent: Extent, dtype: np.dtype[Any] | None = None
+    name: Any, kind: str, constraint: Constraint, extent: Extent, dtype: np.dtype[Any] | None = None
 ) -> NumberCode | IdleCode:
     """The code of a column of numbers, whose ``dtype`` must be able to hold what it is to obey."""
-    if kind == "boolean" and wish.limits_numbers:
-        raise ValueError(f"column {name!r} holds booleans, which bounds, integer and non_negative do not concern")
-    low, high = (_as_number(name, bound, open_end) for bound, open_end in zip(wish.bounds, (-math.inf, math.inf), strict=True))
-    if wish.non_negative:
+    if kind == "boolean" and constraint.limits_numbers:
+        raise ValueError(Message(f"column {name!r} holds booleans, to which ", *_LIMITS, " do not apply"))
+    low, high = (
+        _as_number(name, bound, open_end) for bound, open_end in zip(constraint.bounds, (-math.inf, math.inf), strict=True)
+    )
+    if constraint.non_negative:
         low = max(low, 0.0)
-    if not wish.settles_range and kind != "boolean":
+    if not constraint.sets_range and kind != "boolean":
         low, high = extent.natural_range()
-    if wish.integer or kind == "integer":
+    if constraint.integer or kind == "integer":
         low, high = (_whole(low, math.ceil), _whole(high, math.floor))
     lowest = float(fit_into(np.array([low]), dtype or np.dtype(float), low, high)[0]) if low <= high else math.nan
     if not (low <= lowest <= high and math.isfinite(lowest)):
@@ -136,16 +135,16 @@ def number_code(
     if extent.n == 0:
         return IdleCode("empty")
     fits = _whole(low, math.ceil) <= _whole(high, math.floor)
-    counts = kind == "number" and not wish.settles_whole and extent.counts() and fits
-    return NumberCode(kind, low, high, wish.integer or counts)
+    counts = kind == "number" and not constraint.sets_integer and extent.are_counts() and fits
+    return NumberCode(kind, low, high, constraint.integer or counts)
 
 
-def _number_code(column: nw.Series[Any], wish: Constraint, marker: Any) -> ColumnCode:
+def _number_code(column: nw.Series[Any], constraint: Constraint, marker: Any) -> ColumnCode:
     kind, dtype = _number_kind(column), column.dtype
     values, _, holes = NumberCode(kind).read(column, marker)
     observed = values[~holes, 0]
     fits_numpy = dtype.is_integer() or dtype.is_float()
-    code = number_code(column.name, kind, wish, extent_of(observed), numpy_type(column) if fits_numpy else None)
+    code = number_code(column.name, kind, constraint, extent_of(observed), numpy_type(column) if fits_numpy else None)
     if isinstance(code, NumberCode):
         n_outside = int(np.count_nonzero((observed < code.low) | (observed > code.high)))
         _warn_of_outside(column.name, n_outside, f"{code.low:g} to {code.high:g}")
@@ -168,27 +167,30 @@ def _whole(bound: float, rounding: Any) -> float:
     return float(rounding(bound)) if math.isfinite(bound) else bound
 
 
-def _moment_code(column: nw.Series[Any], wish: Constraint) -> MomentCode:
-    if wish.integer or wish.non_negative:
-        raise ValueError(f"column {column.name!r} holds dates or times, which integer and non_negative do not concern")
+def _moment_code(column: nw.Series[Any], constraint: Constraint) -> MomentCode:
+    if constraint.integer or constraint.non_negative:
+        raise ValueError(Message(f"column {column.name!r} holds dates or times, to which ", *_LIMITS[2:], " do not apply"))
     try:
-        low, high = (read_bound(bound, column, is_lower=place == 0) for place, bound in enumerate(wish.bounds))
+        low, high = (read_bound(bound, column, is_lower=place == 0) for place, bound in enumerate(constraint.bounds))
     except ValueError as error:
         raise TypeError(
-            f"bounds of column {column.name!r} must be {error}, or None where open, got {list(wish.bounds)}"
+            f"bounds of column {column.name!r} must be {error}, or None where open, got {list(constraint.bounds)}"
         ) from error
     if low is not None and high is not None and low > high:
-        raise ValueError(f"column {column.name!r} has no possible value between {wish.bounds[0]} and {wish.bounds[1]}")
+        raise ValueError(
+            f"column {column.name!r} has no possible value between {constraint.bounds[0]} and {constraint.bounds[1]}"
+        )
     moments = read_moments(column, moment_kind(column)[1])[~column.is_null().to_numpy()]
     outside = (moments < low if low is not None else False) | (moments > high if high is not None else False)
-    _warn_of_outside(column.name, int(np.sum(outside)), f"{wish.bounds[0]} to {wish.bounds[1]}")
+    _warn_of_outside(column.name, int(np.sum(outside)), f"{constraint.bounds[0]} to {constraint.bounds[1]}")
     return MomentCode.fit(column, low, high)
 
 
 def _warn_of_outside(name: Any, n_outside: int, bounds: str) -> None:
     if n_outside:
         warn_user(
-            f"column {name!r} has {n_outside} observed values outside its bounds ({bounds}); these stay, imputed ones obey",
+            f"column {name!r} has {n_outside} observed values outside its bounds ({bounds}); "
+            "they are kept, only imputed values are bounded",
             OtimputeWarning,
         )
 

@@ -72,7 +72,7 @@ class NumberCode:
         return f" ≥ {self.low:g}" if self.high == math.inf else f" from {self.low:g} to {self.high:g}"
 
     def read(self, column: nw.Series[Any], marker: Any) -> Read:
-        """Coordinates ``[n, width]`` of a column, where they are unknown ``[n]``, and where there is a hole."""
+        """Coordinates ``[n, width]`` of a column, where they are unknown ``[n]``, and where its value is missing."""
         absent = column.is_null().to_numpy()
         if column.dtype.is_integer():
             # 2⁵³ + 1 and 2⁵³ are different integers but the same float: compared first, rounded (Arrow refuses to) then.
@@ -89,7 +89,7 @@ class NumberCode:
         return values[:, None], holes, holes
 
     def write(self, column: nw.Series[Any], rows: NDArray[np.int64], points: Values, integers: str) -> nw.Series[Any]:
-        """The column with the values of ``points [len(rows), width]`` in its holes."""
+        """The column with the values of ``points [len(rows), width]`` in place of missing ones."""
         if not is_number(column.dtype):
             return write_objects(column, rows, self.obey(points[:, 0]), self.low, self.high)
         if integers == "float" and not column.dtype.is_float():
@@ -105,7 +105,7 @@ class NumberCode:
 
     def obey(self, values: Values) -> Values:
         """Values that keep to the bounds, and whole ones where asked for."""
-        return keep_to(values, self.low, self.high, self.whole)
+        return clip_and_round(values, self.low, self.high, self.whole)
 
 
 @stored()
@@ -205,7 +205,7 @@ ColumnCode = NumberCode | CategoryCode | MomentCode | IdleCode
 def write_column(
     code: ColumnCode, column: nw.Series[Any], rows: NDArray[np.int64], points: Values, integers: str
 ) -> nw.Series[Any]:
-    """The column with the values of ``points [len(rows), width]`` in its holes."""
+    """The column with the values of ``points [len(rows), width]`` in place of missing ones."""
     if isinstance(code, IdleCode):
         return column
     if is_of_another_type(code, column):
@@ -245,7 +245,7 @@ def equal_to(values: NDArray[Any], marker: Any) -> NDArray[np.bool_]:
     return np.asarray(values == int(marker)) if whole else np.zeros(values.shape, dtype=bool)
 
 
-def keep_to(values: Values, low: Any, high: Any, whole: Any) -> Values:
+def clip_and_round(values: Values, low: Any, high: Any, whole: Any) -> Values:
     """Values inside bounds, and whole ones where asked for; for all alike or value by value."""
     return np.clip(np.where(whole, np.rint(values), values) if np.any(whole) else values, low, high)
 

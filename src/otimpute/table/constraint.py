@@ -1,4 +1,4 @@
-"""What imputed values of a column must obey."""
+"""Constraints that imputed values of a column satisfy."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ _KEYS = ("bounds", "integer", "non_negative", "categories", "ordered")
 
 @dataclass(frozen=True)
 class Constraint:
-    """The wishes for one column, as they were given; the column's code checks that they suit it."""
+    """The constraints of one column, as given; the column's code checks that they apply to it."""
 
     bounds: tuple[Any, Any] = (None, None)
     integer: bool = False
     non_negative: bool = False
-    settles_range: bool = False  # whether anything was said about bounds, be it that there are none
-    settles_whole: bool = False  # and about whole numbers
+    sets_range: bool = False  # whether bounds were given, even open ones
+    sets_integer: bool = False  # and whether integer was
     categories: tuple[Any, ...] | None = None
     ordered: bool = False
 
@@ -39,7 +39,7 @@ def read_constraints(constraints: Any, names: Sequence[Any]) -> dict[Any, Constr
     (0, None)
     >>> read_constraints({"age": {"bound": (0, 9)}}, ["age"])
     Traceback (most recent call last):
-    ValueError: a constraint of column 'age' must be one of 'bounds', 'categories', 'integer', 'non_negative', 'ordered', ...
+    otimpute.exceptions.ParameterValueError: a constraint of column 'age' must be one of 'bounds', 'categories', 'integer', ...
     """
     if constraints is None:
         return {}
@@ -53,23 +53,23 @@ def read_constraints(constraints: Any, names: Sequence[Any]) -> dict[Any, Constr
         if name not in known:
             check_choice("a column in constraints", name, [str(one) for one in names])
             raise ValueError(f"a column in constraints must be one of {list(names)[:20]}, got {name!r}")
-    return {name: _read_one(name, wishes) for name, wishes in constraints.items()}
+    return {name: _read_one(name, given) for name, given in constraints.items()}
 
 
-def _read_one(name: Any, wishes: Any) -> Constraint:
-    if not isinstance(wishes, Mapping):
+def _read_one(name: Any, given: Any) -> Constraint:
+    if not isinstance(given, Mapping):
         raise TypeError(
-            f'the constraints of column {name!r} must be a dictionary such as {{"bounds": (0, 120)}}, got {wishes!r}'
+            f'the constraints of column {name!r} must be a dictionary such as {{"bounds": (0, 120)}}, got {given!r}'
         )
-    for key in wishes:
+    for key in given:
         check_choice(f"a constraint of column {name!r}", key, _KEYS)
     flags = {
-        key: check_flag(f"{key} of column {name!r}", wishes.get(key, False)) for key in ("integer", "non_negative", "ordered")
+        key: check_flag(f"{key} of column {name!r}", given.get(key, False)) for key in ("integer", "non_negative", "ordered")
     }
-    bounds = wishes.get("bounds", (None, None))
+    bounds = given.get("bounds", (None, None))
     if not isinstance(bounds, (tuple, list)) or len(bounds) != 2:
         raise TypeError(f"bounds of column {name!r} must be a pair (lowest, highest), None where open, got {bounds!r}")
-    categories = wishes.get("categories")
+    categories = given.get("categories")
     if categories is not None:
         if isinstance(categories, str) or not isinstance(categories, Iterable):
             raise TypeError(f"categories of column {name!r} must be a list of values, got {categories!r}")
@@ -79,7 +79,7 @@ def _read_one(name: Any, wishes: Any) -> Constraint:
     return Constraint(
         tuple(bounds),
         categories=categories,
-        settles_range="bounds" in wishes or "non_negative" in wishes,
-        settles_whole="integer" in wishes,
+        sets_range="bounds" in given or "non_negative" in given,
+        sets_integer="integer" in given,
         **flags,
     )

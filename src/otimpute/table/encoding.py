@@ -45,9 +45,9 @@ class Encoding:
     @classmethod
     def of_array(cls, array: NDArray[Any], constraints: Any = None, marker: Any = math.nan) -> Encoding:
         """Columns of an array are numbers; constraints go by their position, and must leave a number of its type."""
-        wishes = read_constraints(constraints, range(array.shape[1]))
-        for name, wish in wishes.items():
-            if wish.categories is not None or wish.ordered:
+        by_column = read_constraints(constraints, range(array.shape[1]))
+        for name, constraint in by_column.items():
+            if constraint.categories is not None or constraint.ordered:
                 raise ValueError(f"column {name} of an array holds numbers, not categories; pass a data frame instead")
         values = array if array.dtype.kind == "f" else array.astype(np.float64)
         extents = extents_of(values if marker != marker else np.where(equal_to(array, marker), np.nan, values))
@@ -55,7 +55,8 @@ class Encoding:
         if dtype is None:  # rounded for their type, unless asked to become floats
             extents = [replace(extent, whole=False) for extent in extents]
         codes = [
-            number_code(name, "number", wishes.get(name, NO_CONSTRAINT), extent, dtype) for name, extent in enumerate(extents)
+            number_code(name, "number", by_column.get(name, NO_CONSTRAINT), extent, dtype)
+            for name, extent in enumerate(extents)
         ]
         return cls((), tuple(codes))
 
@@ -64,9 +65,10 @@ class Encoding:
         cls, frame: nw.DataFrame[Any], constraints: Any = None, max_categories: int | None = 50, marker: Any = math.nan
     ) -> Encoding:
         """Choose a code per column from what it holds."""
-        wishes = read_constraints(constraints, frame.columns)
+        by_column = read_constraints(constraints, frame.columns)
         codes = [
-            choose_code(column, wishes.get(column.name, NO_CONSTRAINT), max_categories, marker) for column in columns_of(frame)
+            choose_code(column, by_column.get(column.name, NO_CONSTRAINT), max_categories, marker)
+            for column in columns_of(frame)
         ]
         return cls(tuple(map(str, frame.columns)), tuple(codes))
 

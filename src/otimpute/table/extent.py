@@ -36,7 +36,7 @@ class Extent:
             return -math.inf, 0.0
         return 0.0, 1.0 if self.highest <= 1 else math.inf
 
-    def counts(self) -> bool:
+    def are_counts(self) -> bool:
         """Whether the values count something, so that fractions make no sense.
 
         Two neighbouring numbers, such as 0 and 1, do not: between them a fraction is a share, or a chance.

@@ -2,7 +2,7 @@
 
 Columns are first divided by a power of two near their largest value (exact), so that means and variances of values near
 1e300 or 1e-300 neither overflow nor vanish. A few far outliers do not set the scale of a column: values more than three
-times the 1 %–99 % range outside of it are pulled in before the spread is taken, and no value counts as farther than
+times the 1 %–99 % range outside of it are clipped before the spread is taken, and no value counts as farther than
 `FARTHEST` spreads from the mean. All this concerns the working copy only; observed values are never written back.
 """
 
@@ -66,7 +66,7 @@ class Standardiser:
                 centre[k] = column[0]
                 return
             if to_rescale:
-                column, more = _near_one(_pull_in(column) if robust else column)
+                column, more = _near_one(_clip_outliers(column) if robust else column)
                 exponent[k] += more
             centre[k] = column.mean()
             spread[k] = column.std() if to_rescale else 1.0
@@ -114,7 +114,7 @@ def _near_one(column: NDArray[np.float64]) -> tuple[NDArray[np.float64], int]:
     return np.ldexp(column, -exponent), exponent
 
 
-def _pull_in(column: NDArray[np.float64]) -> NDArray[np.float64]:
+def _clip_outliers(column: NDArray[np.float64]) -> NDArray[np.float64]:
     if len(column) < _FEWEST_FOR_OUTLIERS:
         return column
     low = np.quantile(column, 0.01, method="higher")

@@ -1,4 +1,4 @@
-"""A table as received, as numbers with holes, and with the holes filled."""
+"""A table as received, as numbers with missing values, and completed."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .categories import CategoryCode
-from .codes import ColumnCode, NumberCode, fit_into, keep_to, observed_category_of, write_column
+from .codes import ColumnCode, NumberCode, clip_and_round, fit_into, observed_category_of, write_column
 from .native import as_sparse_as, columns_of, series_like
 
 _CHUNK = 8192  # rows of an array that are filled at a time
@@ -60,7 +60,7 @@ class Table:
     def complete(
         self, filled: NDArray[np.float64], keep: NDArray[np.bool_], integers: str, indicators: NDArray[np.int64]
     ) -> Any:
-        """The table with ``filled`` (the missing coordinates, row by row) in its holes.
+        """The table with ``filled`` (the missing coordinates, row by row) in place of missing values.
 
         Columns outside ``keep`` are dropped; for each column in ``indicators`` one that says where it was missing is added.
         """
@@ -84,7 +84,7 @@ class Table:
         return completed  # type: ignore[no-any-return]
 
     def _write_numbers(self, completed: NDArray[Any], filled: NDArray[np.float64]) -> None:
-        """Fill the holes of an array, all columns at once; those without a value in training keep them."""
+        """Fill in the missing values of an array, all columns at once; those without a value in training keep them."""
         is_filled = np.array([isinstance(code, NumberCode) for code in self.codes])
         codes = [code if isinstance(code, NumberCode) else NumberCode("number") for code in self.codes]
         low, high, whole = (np.array([getattr(code, name) for code in codes]) for name in ("low", "high", "whole"))
@@ -94,7 +94,7 @@ class Table:
             column = np.nonzero(holes)[1]
             cells, place = filled[place : place + len(column)], place + len(column)
             bounds = low[column], high[column]
-            fitting = fit_into(keep_to(cells, *bounds, whole[column]), completed.dtype, *bounds)
+            fitting = fit_into(clip_and_round(cells, *bounds, whole[column]), completed.dtype, *bounds)
             rows[holes & is_filled] = fitting[is_filled[column]]
 
     def _complete_frame(

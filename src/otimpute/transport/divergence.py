@@ -60,8 +60,8 @@ def sinkhorn_divergence(
     b: ArrayLike | None = None,
     *,
     epsilon: float,
-    tolerance: float = 1e-4,
-    max_iterations: int = 2000,
+    tol: float = 1e-4,
+    max_iter: int = 2000,
     kernel: str = "auto",
 ) -> SinkhornDivergence:
     """Debiased Sinkhorn divergence ``S(α, β) = OT(α, β) − ½ OT(α, α) − ½ OT(β, β)`` and its gradient.
@@ -76,9 +76,9 @@ def sinkhorn_divergence(
         Their weights, non-negative with sum one; uniform if not given.
     epsilon : float
         Entropic strength, in the unit of the cost.
-    tolerance : float
+    tol : float
         Stop when the marginals of the plan are this close (ℓ1) to ``a`` and ``b``.
-    max_iterations : int
+    max_iter : int
         Or after this many sweeps; then ``converged`` is False and a `NotConvergedWarning` says what to do.
     kernel : {"auto", "cpu", "cuda", "reference"}
         Who computes. "auto" is the CPU; "cuda" is for large clouds, on an NVIDIA GPU (``pip install "otimpute[gpu]"``); the
@@ -100,9 +100,9 @@ def sinkhorn_divergence(
     >>> result.gradient_x.round(6)
     array([[-1.]])
     """
-    problem = Problem.check(x, y, a, b, epsilon, tolerance, max_iterations)
+    problem = Problem.check(x, y, a, b, epsilon, tol, max_iter)
     solver = select_kernel(kernel)
-    x, y, a, b, effort = problem.x, problem.y, problem.a, problem.b, (problem.epsilon, tolerance, max_iterations)
+    x, y, a, b, effort = problem.x, problem.y, problem.a, problem.b, (problem.epsilon, tol, max_iter)
     cross = solver.cross(x, y, a, b, *effort)
     self_x, self_y = solver.itself(x, a, *effort), solver.itself(y, b, *effort)
     # At the optimum OT = ⟨a, f⟩ + ⟨b, g⟩; for a self term both potentials are the same.
@@ -122,8 +122,8 @@ def entropic_transport(
     b: ArrayLike | None = None,
     *,
     epsilon: float,
-    tolerance: float = 1e-4,
-    max_iterations: int = 2000,
+    tol: float = 1e-4,
+    max_iter: int = 2000,
     kernel: str = "auto",
 ) -> EntropicTransport:
     """Entropic transport ``OT(α, β)`` itself, without the debiasing of `sinkhorn_divergence`, whose parameters it shares.
@@ -136,9 +136,9 @@ def entropic_transport(
     >>> bool(abs(result.value - 0.1 * np.log(2)) < 1e-6)
     True
     """
-    problem = Problem.check(x, y, a, b, epsilon, tolerance, max_iterations)
+    problem = Problem.check(x, y, a, b, epsilon, tol, max_iter)
     solver = select_kernel(kernel)
-    cross = solver.cross(problem.x, problem.y, problem.a, problem.b, problem.epsilon, tolerance, max_iterations)
+    cross = solver.cross(problem.x, problem.y, problem.a, problem.b, problem.epsilon, tol, max_iter)
     value = (problem.a * cross.f).sum(axis=1) + (problem.b * cross.g).sum(axis=1)
     to_y, to_x = _projections(solver, problem, cross)
     gradient_x = problem.a[:, :, None] * (problem.x - to_y)

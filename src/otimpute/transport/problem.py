@@ -42,8 +42,8 @@ class Problem:
     ) -> Problem:
         """Refuse what cannot be solved, with a reason."""
         epsilon = check_real("epsilon", epsilon, above=0)
-        tolerance = check_real("tolerance", tolerance, at_least=0)
-        max_iterations = check_count("max_iterations", max_iterations)
+        tolerance = check_real("tol", tolerance, at_least=0)
+        max_iterations = check_count("max_iter", max_iterations)
         x, y, batched = _clouds(x, y)
         return cls(x, y, _weights("a", a, x), _weights("b", b, y), epsilon, tolerance, max_iterations, batched)
 
@@ -57,7 +57,7 @@ class Problem:
         elif np.isfinite(error):
             status = (
                 f"not converged: marginal error {error:.2g} > tolerance {self.tolerance:g} after {self.max_iterations} sweeps; "
-                f"raise max_iterations, or epsilon (now {self.epsilon:g}), or tolerance"
+                f"raise max_iter, or epsilon (now {self.epsilon:g}), or tol"
             )
         else:
             status = (

@@ -11,10 +11,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..._optional import require
+from ...catalogue import METRICS, MethodStyle
 from ..outcome import Outcome
 from ..summary.cells import aggregate
 from ..summary.names import dataset_labels, method_label, score_label, setting_label, sort_methods
-from .style import INK, MethodStyle, add_caption, add_legend, house_style, method_styles, new_figure, pale, plain, short_number
+from .style import INK, add_caption, add_legend, house_style, method_styles, new_figure, pale, plain, short_number
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -24,8 +25,7 @@ BAR_SCORES = ("mae", "rmse", "wasserstein2")
 _DOTS = "...."
 _GROUP = 0.86  # share of a data set's place that its bars take
 _MOST_BARS = 200  # side by side; with more, the data sets go on below
-# A mean above so many times the median of its data set is an explosion: it must not set the scale of the others.
-_EXPLOSION = {"mae": 5, "rmse": 5, "wasserstein2": 25}
+_EXPLOSION = 5  # a mean above so many times the median of its data set must not set the scale of the others
 
 
 @dataclass(frozen=True)
@@ -131,8 +131,9 @@ def _collect(outcomes: Sequence[Outcome], score: str, datasets: Sequence[str], b
             means[place], sds[place] = cell.mean, np.nan_to_num(cell.sd)
     if np.isnan(means).all():
         return None
-    tame = _tame(means, _EXPLOSION[score])
-    if score != "wasserstein2":
+    power = METRICS[score].power
+    tame = _tame(means, _EXPLOSION**power)
+    if power == 1:
         return _Panel(score_label(score), False, axis_limit(means, sds, tame), means, sds)
     scale = np.nan_to_num(tame).max(axis=0)
     scale[scale == 0] = 1

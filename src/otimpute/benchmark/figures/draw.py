@@ -8,6 +8,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from ...catalogue import METRICS
 from ..outcome import Outcome
 from ..summary.blocks import shared_blocks
 from ..summary.cells import aggregate, scores_by_seed
@@ -23,7 +24,7 @@ from .win_matrix import draw_wins
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-_COMPARED = ("rmse", "mae", "energy_distance", "wasserstein2")
+_COMPARED = sorted((name for name in METRICS if METRICS[name].compared), key=lambda name: METRICS[name].compared)
 
 
 def draw_figures(

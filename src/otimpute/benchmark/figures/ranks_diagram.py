@@ -6,13 +6,13 @@ import math
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from ...catalogue import MethodStyle
 from ..outcome import Outcome
 from ..summary.names import method_label, on_part, score_label, setting_label, sort_settings
 from ..summary.ranks import Ranks, average_ranks
 from .style import (
     FAINT,
     INK,
-    MethodStyle,
     add_caption,
     bold_if_ours,
     house_style,

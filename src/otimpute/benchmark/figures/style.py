@@ -6,13 +6,13 @@ import math
 import textwrap
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 from itertools import cycle
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ..._files import appears_whole
 from ..._optional import require
+from ...catalogue import METHODS, MethodStyle
 from ..summary.names import is_ours, sort_methods
 
 if TYPE_CHECKING:
@@ -49,37 +49,7 @@ _RC = {
 _NO_DATE = {".svg": {"Date": None}, ".pdf": {"CreationDate": None}}
 
 
-@dataclass(frozen=True)
-class MethodStyle:
-    """How one method is drawn in every figure."""
-
-    color: str
-    hatch: str
-    marker: str | tuple[int, int, int]  # three numbers: a star of so many points
-
-
-# No two colours are equally light, so that grey print keeps them apart; hatches and markers tell them apart again.
-_KNOWN = {
-    "mean": MethodStyle("#dddddd", "", "o"),
-    "knn": MethodStyle("#92cef1", "////", "v"),
-    "ice": MethodStyle("#2486bd", "-----", "^"),
-    "softimpute": MethodStyle("#31b18e", "\\\\\\\\", "<"),
-    "gaussian_em": MethodStyle("#bd709b", "xxxx", "P"),
-    "missforest": MethodStyle("#291d5a", "", ">"),
-    "miwae": MethodStyle("#5f7f1e", "xx..", (7, 1, 0)),
-    "gain": MethodStyle("#c3cf6d", "++..", (3, 1, 30)),
-    "vaeac": MethodStyle("#0f5f6d", "//..", (4, 1, 22)),
-    "sinkhorn_paper": MethodStyle("#f5aa07", "", "D"),
-    "linear_rr_paper": MethodStyle("#ffc795", "|||||", "d"),
-    "mlp_rr_paper": MethodStyle("#f68a94", "++++", "h"),
-    "sinkhorn": MethodStyle("#cd1c05", "", "*"),
-    "linear_rr": MethodStyle("#e0772d", "/////", "s"),
-    "mlp_rr": MethodStyle("#921331", "", "X"),
-    "meta_sinkhorn": MethodStyle("#d31ca6", "\\\\\\\\\\", "p"),
-    "auto": MethodStyle("#0b0b0b", "", (6, 1, 0)),
-    "auto_distribution": MethodStyle("#6b6b6b", "....", (8, 1, 0)),
-}
-# For methods that are not known: a pool for others, a pool for ours.
+# For methods without a style of their own: a pool for others, a pool for ours.
 _SPARE = {
     False: (
         MethodStyle("#f4ec7b", "///|||", (3, 1, 0)),
@@ -100,12 +70,12 @@ def method_styles(methods: Iterable[str]) -> dict[str, MethodStyle]:
     True
     """
     ordered = sort_methods(methods)
-    unused = {name: style for name, style in _KNOWN.items() if name not in ordered}
+    own = {name: method.style for name, method in METHODS.items() if method.style}
     pools = {
-        ours: cycle([*spare, *(style for name, style in unused.items() if is_ours(name) == ours)])
+        ours: cycle([*spare, *(style for name, style in own.items() if name not in ordered and METHODS[name].ours == ours)])
         for ours, spare in _SPARE.items()
     }
-    return {method: _KNOWN.get(method) or next(pools[is_ours(method)]) for method in ordered}
+    return {method: own.get(method) or next(pools[is_ours(method)]) for method in ordered}
 
 
 def marker_look(style: MethodStyle) -> dict[str, Any]:

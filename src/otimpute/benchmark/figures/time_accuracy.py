@@ -10,13 +10,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..._optional import require
+from ...catalogue import MethodStyle
 from ..outcome import Outcome
 from ..summary.blocks import relative_scores, shared_blocks
 from ..summary.cells import scores_by_seed
 from ..summary.names import method_label, on_part, score_label
 from .style import (
     FAINT,
-    MethodStyle,
     add_caption,
     house_style,
     marker_look,

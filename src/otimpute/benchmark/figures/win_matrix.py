@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from ..outcome import Outcome
-from ..summary.names import method_label, on_part, score_label
+from ..summary.names import lower_is_better, method_label, on_part, score_label
 from ..summary.wins import wins
 from .style import INK, add_caption, bold_if_ours, house_style, new_figure, plain
 
@@ -26,8 +26,9 @@ def draw_wins(outcomes: Sequence[Outcome], score: str, part: str = "train") -> F
     names = [result.methods[i] for i in order]
     with house_style():
         figure = new_figure(2.6 + 0.85 * len(names), 2.4 + 0.52 * max(len(names), 4))
+        better = "lower" if lower_is_better(score) else "higher"
         rows = on_part(part, (o.part for o in outcomes))
-        figure.suptitle(plain(f"Who has the lower {score_label(score)}{rows}, and how often"))
+        figure.suptitle(plain(f"Who has the {better} {score_label(score)}{rows}, and how often"))
         axes = figure.subplots()
         axes.set_facecolor("#dddddd")  # of the diagonal, and of pairs that share no block
         image = axes.imshow(share[np.ix_(order, order)], cmap="Blues", vmin=0, vmax=1, aspect="auto")

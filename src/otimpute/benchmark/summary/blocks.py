@@ -69,7 +69,7 @@ def shared_blocks(
     )
 
 
-def relative_scores(blocks: Blocks) -> tuple[str, NDArray[np.float64]]:
+def relative_scores(blocks: Blocks, *, lower_is_better: bool = True) -> tuple[str, NDArray[np.float64]]:
     """What each method's score is relative to, and the geometric mean of that ratio over the blocks.
 
     The reference is the column mean, ``"mean"``, or, where it was not run, the best method of each block. Scores below a
@@ -79,12 +79,12 @@ def relative_scores(blocks: Blocks) -> tuple[str, NDArray[np.float64]]:
     >>> relative_scores(shared_blocks(scores))
     ('mean', array([1. , 0.5]))
     """
+    if not blocks.keys:
+        return "best", np.ones(0)
     if "mean" in blocks.methods:
         name, reference = "mean", blocks.means[:, [blocks.methods.index("mean")]]
     else:
-        name, reference = "best", blocks.means.min(axis=1, keepdims=True, initial=np.inf)
-    if not blocks.keys:
-        return name, np.ones(0)
+        name, reference = "best", (np.min if lower_is_better else np.max)(blocks.means, axis=1, keepdims=True)
     least = _PERFECT * np.median(blocks.means, axis=1, keepdims=True)
     scores, reference = np.maximum(blocks.means, least), np.maximum(reference, least)
     ratios = np.divide(scores, reference, out=np.ones_like(scores), where=(scores > 0) & (reference > 0))

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from ...catalogue import COSTS
 from ..outcome import Outcome
 from .names import sort_methods, sort_settings
 
@@ -49,7 +50,7 @@ def scores_by_seed(outcomes: Iterable[Outcome], score: str, part: str) -> dict[t
     """The scores of each (setting, data set, method) by seed, sorted; those with a score that is not finite left out."""
     found: dict[tuple[str, str, str], dict[int, float]] = {}
     for outcome in outcomes:
-        value = getattr(outcome, score) if score in ("seconds", "added_mib") else outcome.scores.get(score)
+        value = getattr(outcome, score) if score in COSTS else outcome.scores.get(score)
         if outcome.part == part and value is not None:
             found.setdefault((outcome.setting, outcome.dataset, outcome.method), {})[outcome.seed] = float(value)
     settings, methods = sort_settings(cell[0] for cell in found), sort_methods(cell[2] for cell in found)

@@ -6,48 +6,13 @@ import re
 from collections import Counter
 from collections.abc import Iterable
 
-_METHODS = {
-    "mean": "column mean",
-    "knn": "KNN",
-    "ice": "ICE",
-    "softimpute": "softimpute",
-    "gaussian_em": "Gaussian EM",
-    "missforest": "missForest",
-    "missforest_small": "missForest (10 trees)",
-    "miwae": "MIWAE",
-    "gain": "GAIN",
-    "vaeac": "VAEAC",
-    "sinkhorn_paper": "Sinkhorn (paper preset)",
-    "linear_rr_paper": "Linear RR (paper preset)",
-    "mlp_rr_paper": "MLP RR (paper preset)",
-    "sinkhorn": "Sinkhorn (ours, defaults)",
-    "linear_rr": "Linear RR (ours)",
-    "mlp_rr": "MLP RR (ours)",
-    "meta_sinkhorn": "Meta Sinkhorn (ours)",
-    "gaussian_mixture": "Gaussian mixture (ours)",
-    "extra_trees": "extra trees (ours)",
-    "kernel_ridge": "kernel ridge (ours)",
-    "auto": "AutoImputer",
-    "auto_distribution": "AutoImputer (distribution)",
-}
-_OURS = ("auto", "gaussian_mixture", "extra_trees", "kernel_ridge", "sinkhorn", "linear_rr", "mlp_rr", "meta_sinkhorn")
-_MECHANISMS = {
-    "mcar": "MCAR",
-    "logistic_mar": "MAR",
-    "logistic_mnar": "MNAR logistic",
-    "logistic_self_mnar": "MNAR self-masked",
-    "quantile_mnar": "MNAR quantile",
-}
-_SCORES = {
-    "mae": "MAE",
-    "rmse": "RMSE",
-    "wasserstein2": "squared W₂",
-    "energy_distance": "energy distance",
-    "sliced_wasserstein2": "sliced squared W₂",
-    "marginal_wasserstein1": "marginal W₁",
-    "seconds": "seconds",
-    "added_mib": "memory added (MiB)",
-}
+from ...catalogue import COSTS, MECHANISMS, METHODS, METRICS
+
+_OF_SUITES = {"missforest_small": "missForest (10 trees)"}
+_METHODS = {name: method.label for name, method in METHODS.items()} | _OF_SUITES
+_OURS = tuple(name for name, method in METHODS.items() if method.ours)
+_MECHANISMS = {name: mechanism.label for name, mechanism in MECHANISMS.items()}
+_SCORES = {name: metric.label for name, metric in METRICS.items()} | dict(COSTS)
 _PARTS = {"train": "rows of the fit", "test": "new rows"}
 # Words that can go from the long names of the UCI sets without making two of them alike.
 _SPARE_WORDS = {"bench", "biodegradation", "connectionist", "diagnostic", "hydrodynamics", "model", "noise", "self"}
@@ -115,6 +80,15 @@ def score_label(score: str) -> str:
     'energy distance'
     """
     return _SCORES.get(score) or _spoken(score)
+
+
+def lower_is_better(score: str) -> bool:
+    """Whether the better method has less of a score, as of every cost.
+
+    >>> lower_is_better("rmse"), lower_is_better("seconds")
+    (True, True)
+    """
+    return score not in METRICS or METRICS[score].lower_is_better
 
 
 def dataset_labels(datasets: Iterable[str]) -> dict[str, str]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import combinations
 
 import numpy as np
@@ -14,6 +14,7 @@ from ..._checks import check_real
 from ..outcome import Outcome
 from .blocks import Blocks, shared_blocks
 from .cells import ROUNDING, scores_by_seed
+from .names import lower_is_better
 
 
 @dataclass(frozen=True)
@@ -42,7 +43,7 @@ def average_ranks(
     coverage: float = 0.9,
     alpha: float = 0.05,
 ) -> Ranks:
-    """Rank the methods (1 is best, that is lowest) on every data set and setting, average, and test.
+    """Rank the methods (1 is best) on every data set and setting, average, and test.
 
     Compared are ``methods``, or by default those that finished at least the share ``coverage`` of the blocks, on the
     blocks that all of them finished.
@@ -71,6 +72,8 @@ def average_ranks(
     """
     alpha = check_real("alpha", alpha, above=0, below=1)
     blocks = shared_blocks(scores_by_seed(outcomes, score, part), methods, coverage=coverage)
+    if not lower_is_better(score):
+        blocks = replace(blocks, means=-blocks.means)
     by_dataset = [np.flatnonzero([key[0] == dataset for key in blocks.keys]) for dataset in sorted({k[0] for k in blocks.keys})]
     # Rounded to nine digits: the same number computed in another order is a tie.
     ranks = rankdata([[float(f"{mean:.9g}") for mean in row] for row in blocks.means], axis=1) if blocks.keys else blocks.means

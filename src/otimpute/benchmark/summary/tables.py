@@ -15,13 +15,13 @@ from ..._checks import check_choice
 from ..outcome import Outcome
 from .blocks import Blocks, relative_scores, shared_blocks
 from .cells import Cell, aggregate, scores_by_seed
-from .names import sort_methods, sort_settings
+from .names import lower_is_better, sort_methods, sort_settings
 
 
 def render_table(
     outcomes: Iterable[Outcome], score: str, part: str = "train", fmt: str = "text", *, spread: bool = True
 ) -> str:
-    """Mean ± standard deviation over seeds of one score; in each row the lowest is marked.
+    """Mean ± standard deviation over seeds of one score; in each row the best is marked.
 
     Parameters
     ----------
@@ -66,17 +66,18 @@ def render_table(
         )
     if fmt == "csv":
         return _csv(cells, score, part)
+    lower = lower_is_better(score)
     render = _markdown if fmt == "markdown" else _text
     tables = []
     for setting in sort_settings(cell.setting for cell in cells):
         here = [each for each in outcomes if each.setting == setting and each.part == part]
         methods = sort_methods(each.method for each in here)  # one that always failed has a column too
         blocks = shared_blocks(scores_by_seed(here, score, part))
-        rows = _rows([cell for cell in cells if cell.setting == setting], methods, blocks, spread)
+        rows = _rows([cell for cell in cells if cell.setting == setting], methods, blocks, spread, lower)
         tables.append(render(f"{score} ({part}), {setting}", rows))
-    lowest = "bold: lowest of its row" if fmt == "markdown" else "* lowest of its row"
-    legend = f"{lowest}; ± standard deviation over seeds; (n) of fewer seeds than others."
-    return "\n\n".join([*tables, legend if spread else f"{lowest}; (n) of fewer seeds than others."])
+    mark = f"{'bold:' if fmt == 'markdown' else '*'} {'lowest' if lower else 'highest'} of its row"
+    legend = f"{mark}; ± standard deviation over seeds; (n) of fewer seeds than others."
+    return "\n\n".join([*tables, legend if spread else f"{mark}; (n) of fewer seeds than others."])
 
 
 @dataclass(frozen=True)
@@ -88,23 +89,23 @@ class _Entry:
 _ABSENT = _Entry("–")
 
 
-def _rows(cells: Sequence[Cell], methods: Sequence[str], blocks: Blocks, spread: bool) -> list[list[_Entry]]:
+def _rows(cells: Sequence[Cell], methods: Sequence[str], blocks: Blocks, spread: bool, lower: bool) -> list[list[_Entry]]:
     """The table of one setting: a row of names, a row per data set, and two rows that sum up the sets methods share."""
     datasets = sorted({cell.dataset for cell in cells})
     by_place = {(cell.dataset, cell.method): cell for cell in cells}
     rows = [[_Entry(""), *map(_Entry, methods)]]
     for dataset in datasets:
         row = [by_place.get((dataset, method)) for method in methods]
-        lowest = min((cell for cell in row if cell), key=lambda cell: cell.mean)
+        winner = (min if lower else max)((cell for cell in row if cell), key=lambda cell: cell.mean)
         most = max(cell.n_seeds for cell in row if cell)
         # What is printed alike is marked alike.
-        best = [cell is not None and _mean(cell) == _mean(lowest) for cell in row]
+        best = [cell is not None and _mean(cell) == _mean(winner) for cell in row]
         shown = [_number(cell, most, spread) if cell else _ABSENT.text for cell in row]
         rows.append([_Entry(dataset), *map(_Entry, shown, best)])
     if not blocks.keys:
         return rows
-    ranks = rankdata(blocks.means, axis=1).mean(axis=0)
-    reference, ratios = relative_scores(blocks)
+    ranks = rankdata(blocks.means if lower else -blocks.means, axis=1).mean(axis=0)
+    reference, ratios = relative_scores(blocks, lower_is_better=lower)
     n, total = len(blocks.keys), len(datasets)
     for title, values, form in (
         (f"average rank, {n} of {total} set{'s' * (total > 1)}", ranks, "{:.2f}"),

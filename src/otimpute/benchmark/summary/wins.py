@@ -11,7 +11,7 @@ from scipy.special import stdtrit
 
 from ..outcome import Outcome
 from .cells import ROUNDING, scores_by_seed
-from .names import sort_methods
+from .names import lower_is_better, sort_methods
 
 
 @dataclass(frozen=True, eq=False)
@@ -29,7 +29,7 @@ class Wins:
 
 
 def wins(outcomes: Iterable[Outcome], score: str, part: str = "train") -> Wins:
-    """Count wins (a lower score), ties and losses of every method against every other.
+    """Count wins (a better score), ties and losses of every method against every other.
 
     A pair is compared on each block in which the two share a seed: the same seed hides the same cells, so scores are
     compared seed by seed. The block is a tie when the mean difference is within the 95 % interval of these paired
@@ -45,12 +45,13 @@ def wins(outcomes: Iterable[Outcome], score: str, part: str = "train") -> Wins:
     """
     cells = scores_by_seed(outcomes, score, part)
     methods = tuple(sort_methods(method for *_, method in cells))
+    better = -1 if lower_is_better(score) else 1
     counts = np.zeros((2, len(methods), len(methods)), dtype=np.int64)  # wins, ties
     for setting, dataset in dict.fromkeys((setting, dataset) for setting, dataset, _ in cells):
         for i, one in enumerate(methods):
             for j, other in enumerate(methods):
                 pair = cells.get((setting, dataset, one), {}), cells.get((setting, dataset, other), {})
-                if i != j and (sign := _compare(*pair)) is not None and sign <= 0:
+                if i != j and (sign := _compare(*pair)) in (better, 0):
                     counts[int(sign == 0), i, j] += 1
     return Wins(methods, counts[0], counts[1])
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from xml.etree.ElementTree import Element
 
 from ..._markup import short
-from ..._words import count, number, share
+from ..._text import count, number, share
 from .._trial import MEAN
 from ..data import ColumnCheck, HiddenCheck
 from .axes import WIDTH, Bar, Scale, axes, bars, box, dot, figure, label, line, names_beside, path, plain, room_for, stripes

@@ -5,7 +5,7 @@ from __future__ import annotations
 from xml.etree.ElementTree import Element
 
 from ..._markup import short
-from ..._words import share
+from ..._text import share
 from ..data import ColumnReport, Shape
 from .axes import box, figure, label, line, names_beside, path, plain, room_for
 

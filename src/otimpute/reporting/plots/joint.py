@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from xml.etree.ElementTree import Element
 
 from ..._markup import short
-from ..._words import count, share
+from ..._text import count, share
 from ..data import Projection
 from .axes import WIDTH, Scale, axes, dot, figure, path
 from .heat import heat_map

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from xml.etree.ElementTree import Element
 
 from ..._markup import element
-from ..._words import count, listed, share
+from ..._text import count, listed, share
 from ..data import ColumnHoles, Matrix, Pattern, Patterns, Predictors
 from .axes import WIDTH, Bar, bars, box, dot, figure, label, line, names_above, names_beside, path, plain, room_for, stripes
 from .heat import LEGEND_HEIGHT, coloured, heat_map, legend

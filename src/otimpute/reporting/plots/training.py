@@ -5,7 +5,7 @@ from __future__ import annotations
 from xml.etree.ElementTree import Element
 
 from ..._markup import short
-from ..._words import number
+from ..._text import number
 from ..data import Curve, Weights
 from .axes import WIDTH, Scale, axes, dot, figure, path, plain
 from .heat import heat_map

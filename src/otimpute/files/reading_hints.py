@@ -1,4 +1,4 @@
-"""What looks wrong about a table that was read: for people to settle, nothing is changed."""
+"""Columns of a table that may have been read wrongly: hints for people, nothing is changed."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ from numpy.typing import NDArray
 from .arrow import ArrowArray, arrow, compute
 from .columns import Column
 from .csv_file import CsvSource
-from .dates import DateFormat, date_clues
+from .dates import DateFormat, date_detectors
 from .dialect import Dialect
-from .numbers import GROUP, NumberClues, NumberFormat
-from .spellings import DoubtfulSpelling
+from .numbers import GROUP, NumberDetector, NumberFormat
+from .spellings import AmbiguousSpelling
 
 if TYPE_CHECKING:
     from .table_file import TableFile
@@ -26,28 +26,28 @@ _SAMPLE = 1000  # most columns of text show by so many values that they are none
 _MOST = 0.9  # so many numbers make any column of text suspicious,
 _SOME = 0.2  # and so many one that has few texts beside many numbers
 _FEW_TEXTS, _MANY_NUMBERS = 3, 10
-_MISFITS = 4
+_MOST_EXAMPLES = 4
 _FEW_CELLS, _MANY_CELLS = 5, 100  # of one value that may stand for none
 _ROWS = 20  # fewer are easily numbered by accident
 _ID = re.compile(r"(?:^|[^A-Za-z])(?:id|ID|Id|key|idx|index|nr|no|row)$|[a-z](?:Id|ID)$|^Unnamed: 0$")
 
 
 @dataclass(frozen=True)
-class Misfits:
-    """A column that is text because of some of its values."""
+class UnparsedValues:
+    """A column that was read as text because some of its values are not numbers or dates."""
 
     name: str
     holds: str  # numbers or dates
     n_fitting: int
     n_values: int
-    misfits: tuple[str, ...] = ()  # the first ones that differ; none: dates that do not show what comes first
-    line: int = 0  # of the first misfit
+    examples: tuple[str, ...] = ()  # the first different ones; none: dates that do not show whether day or month comes first
+    line: int = 0  # of the first example
     na_values: tuple[str, ...] = ()  # what may mean a missing value in the column, besides nothing
 
 
 @dataclass(frozen=True)
-class UnclearMark:
-    """A column of text in which a mark stands before decimals or between thousands."""
+class AmbiguousSeparator:
+    """A text column whose separator may be a decimal mark or stand between thousands."""
 
     name: str
     example: str
@@ -63,23 +63,23 @@ class Sentinel:
     low: float  # of the others
     high: float
     na_values: tuple[str, ...] = ()
-    is_text: bool = True  # or Excel: what means a missing value can be told
+    is_text: bool = True  # or Excel: missing values can be declared
 
 
 @dataclass(frozen=True)
 class RowNumbers:
-    """A column that has every number once, and says nothing about others."""
+    """A column that has every number once, and probably only numbers the rows."""
 
     name: str
     first: int
     last: int
 
 
-Doubt: TypeAlias = DoubtfulSpelling | Misfits | UnclearMark | Sentinel | RowNumbers
+ReadingHint: TypeAlias = AmbiguousSpelling | UnparsedValues | AmbiguousSeparator | Sentinel | RowNumbers
 
 
-def find_doubts(table: TableFile) -> list[Doubt]:
-    r"""What people should look at before they believe what was read.
+def find_reading_hints(table: TableFile) -> list[ReadingHint]:
+    r"""Columns that may have been read wrongly, to be checked before the table is used.
 
     Spellings that may mean missing values or not; columns of a text or Excel file that would be numbers or dates but for some
     values; numbers that may stand for missing values; row numbers.
@@ -88,13 +88,13 @@ def find_doubts(table: TableFile) -> list[Doubt]:
     >>> from otimpute.files import read_file
     >>> path = pathlib.Path(tempfile.mkdtemp()) / "table.csv"
     >>> _ = path.write_text("x,y\n" + "1.5,2\n" * 20 + "1O.5,3\n")
-    >>> find_doubts(read_file(path))
-    [Misfits(name='x', holds='numbers', n_fitting=20, n_values=21, misfits=('1O.5',), line=22, na_values=())]
+    >>> find_reading_hints(read_file(path))
+    [UnparsedValues(name='x', holds='numbers', n_fitting=20, n_values=21, examples=('1O.5',), line=22, na_values=())]
     """
-    return [*table.reader.doubts, *(doubt for column in table.columns for doubt in _of_column(table, column))]
+    return [*table.reader.hints, *(hint for column in table.columns for hint in _of_column(table, column))]
 
 
-def _of_column(table: TableFile, column: Column) -> Iterator[Doubt]:
+def _of_column(table: TableFile, column: Column) -> Iterator[ReadingHint]:
     if column.kind == "string" and table.format not in _TYPED:
         dialect = table.reader.dialect if isinstance(table.reader, CsvSource) else Dialect(decimal=".")
         yield from _in_text(table, column, dialect)
@@ -132,10 +132,10 @@ def _are_row_numbers(name: str, numbers: NDArray[Any]) -> bool:
     return bool(_ID.search(name)) and len(np.unique(numbers)) == len(numbers)
 
 
-def _in_text(table: TableFile, column: Column, dialect: Dialect) -> Iterator[Misfits | UnclearMark]:
+def _in_text(table: TableFile, column: Column, dialect: Dialect) -> Iterator[UnparsedValues | AmbiguousSeparator]:
     pa, pc, name = arrow(), compute(), column.name
     cells = pc.utf8_trim_whitespace(table.frame.column(name).combine_chunks().cast(pa.string()))
-    candidates = pc.is_in(cells, pa.array(sorted(dialect.told.candidates(name)), pa.string()))
+    candidates = pc.is_in(cells, pa.array(sorted(dialect.declared.candidates(name)), pa.string()))
     rows = pc.indices_nonzero(pc.and_not(pc.is_valid(cells), candidates))
     values = cells.take(rows)
     n_values = len(values)
@@ -144,19 +144,21 @@ def _in_text(table: TableFile, column: Column, dialect: Dialect) -> Iterator[Mis
     fits = list(_fitting(values, dialect, _SOME))
     complete = [holds for holds, fitting in fits if pc.all(fitting).as_py()]
     if complete == ["numbers"]:
-        yield UnclearMark(name, values.filter(pc.match_substring_regex(values, "[.,]"))[0].as_py())
+        yield AmbiguousSeparator(name, values.filter(pc.match_substring_regex(values, "[.,]"))[0].as_py())
     elif complete:
-        yield Misfits(name, "dates", n_values, n_values)
+        yield UnparsedValues(name, "dates", n_values, n_values)
     elif fits:
         holds, fitting = fits[0]
-        misfits = pc.indices_nonzero(pc.invert(fitting))
-        different = values.take(misfits).unique()
+        unparsed = pc.indices_nonzero(pc.invert(fitting))
+        different = values.take(unparsed).unique()
         few = len(different) <= _FEW_TEXTS and len(values.filter(fitting).unique()) >= _MANY_NUMBERS
-        if few or n_values - len(misfits) >= _MOST * n_values:
-            line = _line(table, rows[misfits[0].as_py()].as_py())
+        if few or n_values - len(unparsed) >= _MOST * n_values:
+            line = _line(table, rows[unparsed[0].as_py()].as_py())
             marks = dict.fromkeys([*column.missing_as, *cells.filter(candidates).unique().to_pylist()])
             others = tuple(mark for mark in marks if mark)
-            yield Misfits(name, holds, n_values - len(misfits), n_values, tuple(different[:_MISFITS].to_pylist()), line, others)
+            yield UnparsedValues(
+                name, holds, n_values - len(unparsed), n_values, tuple(different[:_MOST_EXAMPLES].to_pylist()), line, others
+            )
 
 
 def _fitting(values: ArrowArray, dialect: Dialect, share: float) -> Iterator[tuple[str, ArrowArray]]:
@@ -164,11 +166,11 @@ def _fitting(values: ArrowArray, dialect: Dialect, share: float) -> Iterator[tup
     pc, mark = compute(), dialect.decimal or "."
     numbers = pc.or_(NumberFormat(mark).fit(values), NumberFormat(mark, group=GROUP[mark]).fit(values))
     if _n_true(numbers) >= max(1, share * len(values)):
-        clues = NumberClues(mark)
-        clues.observe(values.filter(numbers))
-        if clues.fit and (not clues.whole or clues.small):  # 007 and 008 are names
+        detector = NumberDetector(mark)
+        detector.observe(values.filter(numbers))
+        if detector.fit and (not detector.whole or detector.small):  # 007 and 008 are names
             yield "numbers", numbers
-    for order in date_clues(dialect.day_first):
+    for order in date_detectors(dialect.day_first):
         dates = pc.match_substring_regex(values, DateFormat(order.order, order.between).pattern)
         if _n_true(dates) >= max(1, share * len(values)):
             order.observe(values.filter(dates))

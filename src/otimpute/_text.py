@@ -4,9 +4,20 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from enum import StrEnum
 
 _HUGE = 1e15  # from here on digits say nothing
 _MOST_DECIMALS = 8
+
+
+class Keyword(StrEnum):
+    """One of a few words that programs tell apart; people see it as any other text.
+
+    >>> Keyword("Light", {"GOOD": "good"}).GOOD
+    'good'
+    """
+
+    __repr__ = str.__repr__
 
 
 def count(n: int, noun: str) -> str:

@@ -1,0 +1,189 @@
+"""Every method, missingness mechanism and metric there is: its name, where it is, and how it is shown.
+
+Nothing in here is imported before it is used, so names can be listed and completed at once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+from functools import partial
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+from ._checks import check_choice
+
+if TYPE_CHECKING:
+    from .estimator import BaseImputer
+
+
+@dataclass(frozen=True)
+class MethodStyle:
+    """How one method is drawn in every figure."""
+
+    color: str
+    hatch: str
+    marker: str | tuple[int, int, int]  # three numbers: a star of so many points
+
+
+@dataclass(frozen=True)
+class _Entry:
+    name: str
+    location: str  # "module:object", within otimpute
+    label: str  # what figures call it
+
+    def load(self) -> Any:
+        """The class or function itself."""
+        module, _, name = self.location.partition(":")
+        return getattr(import_module(f"otimpute.{module}"), name)
+
+
+@dataclass(frozen=True)
+class Method(_Entry):
+    """An imputer, or a variant of one, that has a name of its own."""
+
+    description: str
+    style: MethodStyle | None = None  # None: one of the spare styles
+    ours: bool = False  # or a baseline
+    preset: str = ""  # the class method with the settings that make the variant
+    parameters: Mapping[str, Any] = field(default_factory=dict)  # and others that make it
+    expert: int = 0  # its turn among the experts of AutoImputer, cheap ones first; 0: it cannot be one
+
+    @property
+    def make(self) -> Callable[..., BaseImputer]:
+        """What takes more parameters and returns the imputer."""
+        cls = self.load()
+        return partial(getattr(cls, self.preset) if self.preset else cls, **self.parameters)
+
+
+@dataclass(frozen=True)
+class Mechanism(_Entry):
+    """A way to lose values."""
+
+    description: str
+
+
+@dataclass(frozen=True)
+class Metric(_Entry):
+    """A function ``(X_true, X_imputed, missing)`` that returns a number, or one for each column, NaN where there is none."""
+
+    power: int = 1  # 2: its unit is that of the values, squared
+    lower_is_better: bool = True
+    few_rows: bool = False  # it refuses more than ``metrics.MOST_ROWS`` incomplete rows
+    compared: int = 0  # its turn among the figures of ranks and wins; 0: it has none
+
+
+# In the order in which tables and figures show them, but ours after all others.
+# No two colours are equally light, so that grey print keeps them apart; hatches and markers tell them apart again.
+METHODS: Mapping[str, Method] = {method.name: method for method in (
+    Method("mean", "baselines.mean:MeanImputer", "column mean", "Mean or most frequent category of the column.",
+           MethodStyle("#dddddd", "", "o"), expert=1),
+    Method("knn", "baselines.knn:KNNImputer", "KNN", "Mean of the nearest rows.",
+           MethodStyle("#92cef1", "////", "v"), expert=3),
+    Method("ice", "baselines.ice:ICEImputer", "ICE", "Chained equations: ridge regression of each column on the others.",
+           MethodStyle("#2486bd", "-----", "^"), expert=6),
+    Method("softimpute", "baselines.softimpute:SoftImputer", "softimpute", "Matrix of low rank.",
+           MethodStyle("#31b18e", "\\\\\\\\", "<"), expert=10),
+    Method("gaussian_em", "baselines.gaussian_em:GaussianEMImputer", "Gaussian EM", "Gaussian model, fitted by EM.",
+           MethodStyle("#bd709b", "xxxx", "P"), expert=2),
+    Method("missforest", "baselines.missforest:MissForestImputer", "missForest", "Random forest for each column.",
+           MethodStyle("#291d5a", "", ">"), expert=7),
+    Method("miwae", "baselines.miwae:MIWAEImputer", "MIWAE", "Importance-weighted autoencoder; needs torch.",
+           MethodStyle("#5f7f1e", "xx..", (7, 1, 0)), expert=15),
+    Method("gain", "baselines.gain:GAINImputer", "GAIN", "Generative adversarial network; needs torch.",
+           MethodStyle("#c3cf6d", "++..", (3, 1, 30)), expert=14),
+    Method("vaeac", "baselines.vaeac:VAEACImputer", "VAEAC", "Variational autoencoder; needs torch.",
+           MethodStyle("#0f5f6d", "//..", (4, 1, 22)), expert=16),
+    Method("sinkhorn_paper", "imputers.sinkhorn:SinkhornImputer", "Sinkhorn (paper preset)",
+           "Algorithm 1 with the settings of the paper.", MethodStyle("#f5aa07", "", "D"), ours=True, preset="paper"),
+    Method("linear_rr_paper", "imputers.round_robin:RoundRobinImputer", "Linear RR (paper preset)",
+           "Algorithm 3 with linear models and the settings of the paper.",
+           MethodStyle("#ffc795", "|||||", "d"), ours=True, preset="paper", parameters={"model": "linear"}),
+    Method("mlp_rr_paper", "imputers.round_robin:RoundRobinImputer", "MLP RR (paper preset)",
+           "Algorithm 3 with small networks and the settings of the paper.",
+           MethodStyle("#f68a94", "++++", "h"), ours=True, preset="paper", parameters={"model": "mlp"}),
+    Method("sinkhorn", "imputers.sinkhorn:SinkhornImputer", "Sinkhorn (ours, defaults)",
+           "Algorithm 1: each missing value is moved by optimal transport.",
+           MethodStyle("#cd1c05", "", "*"), ours=True, expert=4),
+    Method("linear_rr", "imputers.round_robin:RoundRobinImputer", "Linear RR (ours)",
+           "Algorithm 3: a linear model for each column, trained by optimal transport.",
+           MethodStyle("#e0772d", "/////", "s"), ours=True, parameters={"model": "linear"}, expert=11),
+    Method("mlp_rr", "imputers.round_robin:RoundRobinImputer", "MLP RR (ours)",
+           "Algorithm 3: a small network for each column, trained by optimal transport.",
+           MethodStyle("#921331", "", "X"), ours=True, parameters={"model": "mlp"}, expert=12),
+    Method("meta_sinkhorn", "imputers.meta_sinkhorn:MetaSinkhornImputer", "Meta Sinkhorn (ours)",
+           "Algorithm 2: one network for whole rows, trained by optimal transport; needs torch.",
+           MethodStyle("#d31ca6", "\\\\\\\\\\", "p"), ours=True, expert=13),
+    Method("gaussian_mixture", "baselines.gaussian_mixture:GaussianMixtureImputer", "Gaussian mixture (ours)",
+           "Mixture of Gaussians.", ours=True, expert=5),
+    Method("extra_trees", "baselines.extra_trees:ExtraTreesImputer", "extra trees (ours)",
+           "Extremely randomised trees for each column.", ours=True, expert=9),
+    Method("kernel_ridge", "baselines.kernel_ridge:KernelRidgeImputer", "kernel ridge (ours)",
+           "Kernel ridge regression for each column.", ours=True, expert=8),
+    Method("auto", "auto.auto_imputer:AutoImputer", "AutoImputer",
+           "Several methods, weighed by how well they fill in hidden values.",
+           MethodStyle("#0b0b0b", "", (6, 1, 0)), ours=True),
+    Method("auto_distribution", "auto.auto_imputer:AutoImputer", "AutoImputer (distribution)",
+           "The same, with values drawn at random around the guesses.",
+           MethodStyle("#6b6b6b", "....", (8, 1, 0)), ours=True, parameters={"target": "distribution"}),
+)}  # fmt: skip
+
+# The methods that can be experts of AutoImputer, in the order in which they are asked.
+EXPERTS = tuple(sorted((name for name in METHODS if METHODS[name].expert), key=lambda name: METHODS[name].expert))
+
+MECHANISMS: Mapping[str, Mechanism] = {mechanism.name: mechanism for mechanism in (
+    Mechanism("mcar", "missingness.mcar:MCAR", "MCAR", "Completely at random."),
+    Mechanism("logistic_mar", "missingness.logistic:LogisticMAR", "MAR", "By values of columns that stay observed."),
+    Mechanism("logistic_mnar", "missingness.logistic:LogisticMNAR", "MNAR logistic", "By values of columns with holes."),
+    Mechanism("logistic_self_mnar", "missingness.logistic:LogisticSelfMNAR", "MNAR self-masked", "By the value itself."),
+    Mechanism("quantile_mnar", "missingness.quantile_mnar:QuantileMNAR", "MNAR quantile", "In the tails of columns."),
+)}  # fmt: skip
+
+METRICS: Mapping[str, Metric] = {metric.name: metric for metric in (
+    Metric("mae", "metrics.pointwise:mae", "MAE", compared=2),
+    Metric("rmse", "metrics.pointwise:rmse", "RMSE", compared=1),
+    Metric("energy_distance", "metrics.distributional:energy_distance", "energy distance", compared=3),
+    Metric("sliced_wasserstein2", "metrics.distributional:sliced_wasserstein2", "sliced squared W₂", power=2),
+    Metric("marginal_wasserstein1", "metrics.distributional:marginal_wasserstein1", "marginal W₁"),
+    Metric("wasserstein2", "metrics.distributional:wasserstein2", "squared W₂", power=2, few_rows=True, compared=4),
+)}  # fmt: skip
+
+COSTS: Mapping[str, str] = {"seconds": "seconds", "added_mib": "memory added (MiB)"}  # of a fit: name and label
+
+
+def make_imputer(name: str, parameters: Mapping[str, Any], random_state: Any = None) -> BaseImputer:
+    """The imputer of that name, or of a class of your own: ``"package.module:Class"``.
+
+    Imputers that draw nothing take no ``random_state``, and get none.
+
+    >>> make_imputer("knn", {"n_neighbors": 3}, random_state=0)
+    KNNImputer(n_neighbors=3)
+    >>> make_imputer("mlp_rr", {"max_cycles": 2}, random_state=0)
+    RoundRobinImputer(max_cycles=2, model='mlp', random_state=0)
+    """
+    if ":" in name:
+        module, _, attribute = name.partition(":")
+        make: Callable[..., BaseImputer] = getattr(import_module(module), attribute)
+    else:
+        make = METHODS[check_choice("imputer", name, METHODS)].make
+    imputer = make(**parameters)
+    return imputer.set_params(random_state=random_state) if hasattr(imputer, "random_state") else imputer
+
+
+def make_mechanism(name: str, rate: float, options: Mapping[str, Any]) -> Any:
+    """The missingness mechanism of that name.
+
+    >>> make_mechanism("mcar", 0.3, {})
+    MCAR(rate=0.3)
+    """
+    return MECHANISMS[check_choice("mechanism", name, MECHANISMS)].load()(rate, **options)
+
+
+def imputer_classes(methods: Iterable[str] = METHODS) -> dict[str, type[BaseImputer]]:
+    """The classes of these methods, by their names in code.
+
+    >>> imputer_classes(["mean", "mlp_rr", "mlp_rr_paper"])
+    {'MeanImputer': <class '...MeanImputer'>, 'RoundRobinImputer': <class '...RoundRobinImputer'>}
+    """
+    classes = (METHODS[name].load() for name in methods)
+    return {cls.__name__: cls for cls in classes}
