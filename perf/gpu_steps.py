@@ -90,7 +90,7 @@ def throughput() -> None:
     clouds[:, 1, :, 0] += 0.5
     epsilon = 0.05 * d
     tables = GpuTables(
-        [make_geometry(np.zeros((0, 0)), epsilon, 1.0, d, d + 1)], n_pairs * 2 * m, 1, m, n_pairs, (N_CROSS, N_SELF)
+        [make_geometry(np.zeros((0, 0)), epsilon, d, d + 1)], n_pairs * 2 * m, 1, m, n_pairs, (N_CROSS, N_SELF)
     )
     tables.values[0, :, :d] = torch.from_numpy(clouds).flatten(0, 2)
     tables.map_all()

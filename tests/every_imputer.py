@@ -61,7 +61,6 @@ IMPUTERS: dict[str, Make] = {
     ),
     "sinkhorn": lambda **k: SinkhornImputer(**{"max_steps": 40, "random_state": 0, **k}),
     "sinkhorn-paper": lambda **k: SinkhornImputer.paper(**{"max_steps": 40, "random_state": 0, "scale": True, **k}),
-    "sinkhorn-weighted": lambda **k: SinkhornImputer(**{"max_steps": 40, "random_state": 0, "imputed_weight": 0.5, **k}),
     "round-robin": lambda **k: RoundRobinImputer(**{**SHORT, **k}),
     "round-robin-mlp": lambda **k: RoundRobinImputer("mlp", **{**SHORT, **k}),
     "round-robin-paper": lambda **k: RoundRobinImputer.paper(**{**SHORT, "scale": True, "n_updates": 15, **k}),

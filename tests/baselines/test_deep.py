@@ -128,7 +128,7 @@ def test_the_ratio_of_gammas() -> None:
 def fitted_miwae(**parameters: Any) -> tuple[Miwae, torch.Tensor, torch.Tensor]:
     X_incomplete, missing = punch((gaussian() - gaussian().mean(axis=0)) / gaussian().std(axis=0))
     imputer = make(MIWAEImputer, max_steps=300, **parameters).fit(X_incomplete)
-    network: Any = imputer._network().float()
+    network: Any = imputer._model.method.network.float()
     holes = torch.tensor(missing, dtype=torch.float32)
     return network, torch.tensor(np.where(missing, 0, X_incomplete), dtype=torch.float32), holes
 

@@ -37,7 +37,7 @@ def own_completer(n_columns: int = 4) -> Any:
 
 # Variants that hold the same kinds of parts as another one are left out.
 STORED: dict[str, Make] = {
-    name: make for name, make in IMPUTERS.items() if name not in ("sinkhorn-weighted", "round-robin-paper", "round-robin-torch")
+    name: make for name, make in IMPUTERS.items() if name not in ("round-robin-paper", "round-robin-torch")
 }
 if find_spec("torch"):
     STORED |= {

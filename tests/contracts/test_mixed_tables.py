@@ -115,7 +115,7 @@ def test_any_table_comes_back_complete_with_its_types_and_observed_values(
 
 
 # Short runs of slow starters: the first steps of the published presets do not get far.
-SLOW = {"sinkhorn-paper", "sinkhorn-weighted", "round-robin-paper", "round-robin-torch"}
+SLOW = {"sinkhorn-paper", "round-robin-paper", "round-robin-torch"}
 # Networks that begin at random learn nothing in a few steps; tests/baselines/test_deep.py has them learn this table.
 TOO_SLOW = {"mean", *DEEP}
 

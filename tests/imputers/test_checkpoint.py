@@ -18,22 +18,21 @@ from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
-import otimpute.imputers._checkpoint as checkpoints
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from otimpute.imputers._checkpoint import Checkpoint
-from otimpute.imputers._state_tree import StateTree
 
 import otimpute._interrupt as interrupt
+import otimpute.fitting.checkpoint as checkpoints
+import otimpute.fitting.training as training
 import otimpute.imputers._cpu_steps as cpu_steps
-import otimpute.imputers._cycles as cycles
-import otimpute.imputers._descent as descent
 from otimpute import MetaSinkhornImputer, RoundRobinImputer, SinkhornImputer
 from otimpute._archive import read_archive, write_archive
 from otimpute._stored import Place
-from otimpute.estimator import FitProgress
 from otimpute.exceptions import FitStoppedWarning, OtimputeWarning, StoredFileError
+from otimpute.fitting import FitProgress
+from otimpute.fitting.checkpoint import Checkpoint
+from otimpute.fitting.state_tree import StateTree
 
 try:
     import torch
@@ -59,8 +58,8 @@ def small_blocks() -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(checkpoints, "SECONDS_BETWEEN", 0)
         patch.setattr(checkpoints, "COSTS_BETWEEN", 0)
-        patch.setattr(descent, "_BLOCK_SECONDS", 1e-9)
-        patch.setattr(cycles, "_BLOCK_SECONDS", 1e-9)
+        patch.setattr(training, "_BLOCK_SECONDS", 1e-9)
+        patch.setattr(training, "_BLOCK_SECONDS", 1e-9)
         patch.setattr(os, "fsync", lambda _: None)  # no power will fail
         yield
 
@@ -115,6 +114,8 @@ def outcome(imputer: Any, imputed: np.ndarray) -> dict[str, Any]:
     """Everything a fit leaves behind that a continued one could get wrong."""
     learned = {name: value for name, value in vars(imputer).items() if name.endswith("_") and not name.startswith("_")}
     learned.pop("completer_", None)
+    learned.pop("training_table_")
+    learned["fit_summary_"] = vars(learned["fit_summary_"])
     return {**learned, "imputed": imputed, "new rows": imputer.transform(incomplete(30))}
 
 
@@ -243,7 +244,7 @@ def test_a_fit_that_was_killed_again_and_again_ends_as_if_it_had_not(tmp_path: P
 
 @pytest.mark.parametrize("kind", ONE_OF_EACH)
 def test_a_fit_stopped_by_the_clock_goes_on(kind: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(cycles, "_BLOCK_SECONDS", 1e-9)
+    monkeypatch.setattr(training, "_BLOCK_SECONDS", 1e-9)
     path = tmp_path / "fit.ckpt"
     imputer = make(kind, checkpoint=path, max_seconds=1e-9)
     for _ in range(3):  # after one block each
@@ -274,7 +275,7 @@ def test_ctrl_c_waits_for_a_state_that_is_whole_and_keeps_it(
     kind: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(interrupt, "_last", [-np.inf])
-    monkeypatch.setattr(cycles, "_BLOCK_SECONDS", 1e-9)
+    monkeypatch.setattr(training, "_BLOCK_SECONDS", 1e-9)
     path = tmp_path / "fit.ckpt"
 
     def press(_: FitProgress) -> None:

@@ -6,10 +6,10 @@ from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
-import otimpute.imputers._checkpoint as checkpoints
 import pytest
 from scipy.special import logsumexp, softmax
 
+import otimpute.fitting.checkpoint as checkpoints
 import otimpute.imputers._gpu_steps as gpu_steps
 import otimpute.imputers._gpu_tables as gpu_tables
 import otimpute.imputers._transport_imputer as transport_imputer
@@ -73,7 +73,7 @@ def assert_alike(alone: list[CpuSteps], on_gpu: GpuSteps, found: list[tuple[np.n
 )
 def test_steps_are_those_of_the_cpu(n: int, d: int, m: int, n_pairs: int, metric: bool) -> None:
     work, free, A = table(n, d)
-    geometry = make_geometry(A @ A.T if metric else np.zeros((0, 0)), 0.1 * d, 1.0, d, work.shape[1])
+    geometry = make_geometry(A @ A.T if metric else np.zeros((0, 0)), 0.1 * d, d, work.shape[1])
     plan = Plan(2**63 - 5, ALL_ROWS, ALL_ROWS, 20, 3)
     assert_alike(*both([(work, free, geometry)], [plan], m, n_pairs, 2), 2)
 
@@ -83,14 +83,14 @@ def test_large_batches_are_streamed(monkeypatch: pytest.MonkeyPatch) -> None:
     fits = []
     for seed, epsilon in ((0, 0.3), (1, 0.6)):
         work, free, A = table(24, 4, seed)
-        fits.append((work, free, make_geometry(A @ A.T, epsilon, 1.0, 4, work.shape[1])))
+        fits.append((work, free, make_geometry(A @ A.T, epsilon, 4, work.shape[1])))
     assert_alike(*both(fits, [Plan(seed, ALL_ROWS, ALL_ROWS, 20, 3) for seed in (7, 8)], 9, 2, 2), 2)
 
 
 def test_rows_of_one_sided_batches_come_from_their_pools() -> None:
     work, free, _ = table(40, 4)
     free[:25] = False
-    geometry = make_geometry(np.zeros((0, 0)), 0.4, 1.0, 4, work.shape[1])
+    geometry = make_geometry(np.zeros((0, 0)), 0.4, 4, work.shape[1])
     assert_alike(*both([(work, free, geometry)], [Plan(3, np.arange(25), np.arange(25, 40), 20, 3)], 8, 1, 2), 2)
 
 
@@ -98,14 +98,14 @@ def test_fits_side_by_side_do_not_touch_each_other() -> None:
     fits = []
     for seed, epsilon in ((0, 0.3), (1, 0.6)):
         work, free, A = table(24, 4, seed)
-        fits.append((work, free, make_geometry(A @ A.T, epsilon, 1.0, 4, work.shape[1])))
+        fits.append((work, free, make_geometry(A @ A.T, epsilon, 4, work.shape[1])))
     assert_alike(*both(fits, [Plan(seed, ALL_ROWS, ALL_ROWS, 20, 3) for seed in (7, 8)], 8, 2, 2), 2)
 
 
 @pytest.mark.parametrize("m", [12, 16])
 def test_comparisons_are_exact_even_where_plans_span_more_than_float32_does(m: int) -> None:
     n_pairs, epsilon = 20, 1 / 60
-    tables = GpuTables([make_geometry(np.zeros((0, 0)), epsilon, 1.0, 2, 8)], 2 * m * n_pairs, 1, m, n_pairs, (20, 3))
+    tables = GpuTables([make_geometry(np.zeros((0, 0)), epsilon, 2, 8)], 2 * m * n_pairs, 1, m, n_pairs, (20, 3))
     rng = np.random.default_rng(0)
     points, start = rng.normal(size=(2 * m * n_pairs, 2)).astype(np.float32), 200 * rng.normal(size=(2 * m * n_pairs, 2))
     tables.values[0, :, :2] = torch.tensor(points)
@@ -136,7 +136,7 @@ def test_comparisons_are_exact_even_where_plans_span_more_than_float32_does(m: i
 
 def test_a_small_epsilon_and_a_batch_that_fills_no_tile_give_what_the_cpu_gives() -> None:
     work, free, _ = table(60, 3)
-    geometry = make_geometry(np.zeros((0, 0)), 1e-3, 1.0, 3, work.shape[1])
+    geometry = make_geometry(np.zeros((0, 0)), 1e-3, 3, work.shape[1])
     _, steps, found = both([(work, free, geometry)], [Plan(0, ALL_ROWS, ALL_ROWS, 20, 3)], 13, 1, 10, rate=1e-2)
     assert np.isfinite(steps.on_host(steps.read(0))).all()
     for of_cpu, of_gpu in found:
@@ -160,7 +160,7 @@ def test_what_float32_cannot_scale_is_solved_in_the_log_domain(monkeypatch: pyte
     for name in ("balance", "balance_self"):
         monkeypatch.setattr(_gpu_kernels, name, not_fine(getattr(_gpu_kernels, name)))
     work, free, A = table(24, 4)
-    geometry = make_geometry(A @ A.T, 0.3, 1.0, 4, work.shape[1])
+    geometry = make_geometry(A @ A.T, 0.3, 4, work.shape[1])
     assert_alike(*both([(work, free, geometry)], [Plan(7, ALL_ROWS, ALL_ROWS, 20, 3)], 8, 2, 2), 2)
 
 
@@ -172,7 +172,7 @@ def test_scalings_are_enough_for_ordinary_batches(m: int, monkeypatch: pytest.Mo
     for name in ("balance_logarithms", "balance_self_logarithms"):
         monkeypatch.setattr(_gpu_kernels, name, lambda *_: pytest.fail("took the slow way"))
     work, free, A = table(40, 4)
-    geometry = make_geometry(A @ A.T, 0.3, 1.0, 4, work.shape[1])
+    geometry = make_geometry(A @ A.T, 0.3, 4, work.shape[1])
     assert_alike(*both([(work, free, geometry)], [Plan(7, ALL_ROWS, ALL_ROWS, 20, 3)], m, 2, 2), 2)
 
 
@@ -185,7 +185,7 @@ def test_recorded_steps_are_those_that_are_asked_for_one_by_one(batch_size: int,
         fits = []
         for seed in range(2):
             work, free, A = table(200, 5, seed)
-            geometry = make_geometry(A @ A.T, 0.5, 1.0, 5, work.shape[1])
+            geometry = make_geometry(A @ A.T, 0.5, 5, work.shape[1])
             fits.append(Fit(work, free, geometry, Plan(seed, ALL_ROWS, ALL_ROWS, 20, 3)))
         steps = GpuSteps(fits, 35, batch_size, 2)
         losses, _ = steps.take(0, np.full(35, 1e-2), 0)
@@ -317,8 +317,3 @@ def test_an_error_of_ours_is_not_blamed_on_the_gpu() -> None:
 def test_short_fits_do_not_look_for_a_gpu(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(transport_imputer, "gpu_trouble", lambda: pytest.fail("looked"))
     assert SinkhornImputer(**SHORT).fit(X_incomplete).device_ == "cpu"
-
-
-def test_weights_of_imputed_coordinates_are_for_the_cpu() -> None:
-    with pytest.raises(ValueError, match='imputed_weight < 1 is for the CPU only; pass device="cpu"'):
-        SinkhornImputer(device="cuda", imputed_weight=0.5, metric="euclidean").fit(X_incomplete)

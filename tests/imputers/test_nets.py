@@ -125,7 +125,7 @@ def problem(d: int = 3, n: int = 30, metric: str = "covariance", seed: int = 4):
     if metric == "covariance":
         padded[:d, :d], precision[:d, :d] = A, A @ A
     missing = rng.random((n, d)) < 0.4
-    return make_cells(values, missing), Geometry(padded, precision, 1 / 0.5, 1.0, d), A, missing
+    return make_cells(values, missing), Geometry(padded, precision, 1 / 0.5, d), A, missing
 
 
 @pytest.mark.parametrize("both_sides", [True, False])
@@ -133,7 +133,7 @@ def problem(d: int = 3, n: int = 30, metric: str = "covariance", seed: int = 4):
 def test_the_gradient_in_one_column_is_that_column_of_the_whole_gradient(metric: str, both_sides: bool) -> None:
     cells, geometry, _, _ = problem(metric=metric)
     plan = Plan(1, ALL_ROWS, ALL_ROWS, 300, 100)
-    work = make_workspace(8, cells.values.shape[1], np.float64, False)
+    work = make_workspace(8, cells.values.shape[1], np.float64)
     whole, one = (make_gradients(2, 8, width, np.float64) for width in (cells.values.shape[1], 1))
     for pair in range(2):
         for found in (whole, one):
@@ -161,7 +161,7 @@ def test_the_gradient_through_the_loss_is_its_finite_difference(model: str, metr
     sizes = layer_sizes(model, d - 1)
     parameters = rng.normal(size=(d, n_parameters(sizes)))
     nets = Nets(sizes, parameters.copy(), np.zeros((2, *parameters.shape)), np.zeros(d, np.int64), np.arange(d))
-    work, found = make_workspace(m, cells.values.shape[1], np.float64, False), make_gradients(n_pairs, m, 1, np.float64)
+    work, found = make_workspace(m, cells.values.shape[1], np.float64), make_gradients(n_pairs, m, 1, np.float64)
     buffer, gradient = np.empty((2, int(sizes.sum()) * 32)), np.empty(parameters.shape[1])
     n_listed = begin_update(cells, plan, found, target, nets, 3, np.empty(32, np.int64), buffer)
     for pair in range(n_pairs):

@@ -15,8 +15,8 @@ import otimpute.imputers._transport_imputer as transport_imputer
 import otimpute.imputers._working_copy as working_copy
 from otimpute import RoundRobinImputer
 from otimpute.datasets import make_toy
-from otimpute.estimator import FitProgress
 from otimpute.exceptions import DivergedError, FitStoppedWarning, OtimputeWarning
+from otimpute.fitting import FitProgress
 from otimpute.imputers._batches import draw_pair
 from otimpute.imputers._cycles import ColumnOrder
 from otimpute.imputers._net_models import NetTrainer
@@ -51,7 +51,7 @@ def noise_free(n: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
 
 
 def weights_of(imputer: RoundRobinImputer, column: int) -> np.ndarray:
-    return imputer._fitted.models.parameters[column]
+    return imputer._model.models.parameters[column]
 
 
 @pytest.mark.parametrize("model", ["linear", "mlp"])
@@ -195,7 +195,7 @@ def test_columns_are_visited_in_the_order_asked_for() -> None:
     X_incomplete = X.copy()
     for column, count in enumerate([30, 10, 20, 40]):
         X_incomplete[rng.choice(80, count, replace=False), column] = np.nan
-    fitted = RoundRobinImputer(**QUICK).fit(X_incomplete)._fitted
+    fitted = RoundRobinImputer(**QUICK).fit(X_incomplete)._model
     assert [target.column for target in fitted.targets] == [1, 2, 0, 3]
 
 
@@ -273,10 +273,10 @@ def test_new_rows_are_filled_by_the_models_in_turn_from_the_training_means() -> 
     X_incomplete, _ = punch(whitened(correlated(200, 4)))
     imputer = RoundRobinImputer.paper(random_state=0, max_cycles=2).fit(X_incomplete)
     row = np.array([0.3, np.nan, np.nan, -1.0])
-    centre = imputer._columns.scaler.centre
+    centre = imputer._model.columns.scaler.centre
     z = np.where(np.isnan(row), 0, row - centre)
     for _ in range(30):
-        for target in imputer._fitted.targets:
+        for target in imputer._model.targets:
             if np.isnan(row[target.column]):
                 weights = weights_of(imputer, target.column)
                 z[target.column] = np.delete(z, target.column) @ weights[:-1] + weights[-1]
@@ -498,14 +498,14 @@ def test_skipped_columns_stay_so_with_validation() -> None:
     X_incomplete = correlated(100, 4)
     X_incomplete[::3, 0] = np.nan
     imputer = RoundRobinImputer(skip_complete=True, validation_fraction=0.2, **QUICK).fit(X_incomplete)
-    assert [target.column for target in imputer._fitted.targets] == [0]
+    assert [target.column for target in imputer._model.targets] == [0]
 
 
 def test_limits_are_those_of_all_observed_values_hidden_or_not() -> None:
     X_incomplete, _ = punch(correlated(60, 3))
     imputer = RoundRobinImputer(validation_fraction=0.6, **QUICK).fit(X_incomplete)
-    scaler = imputer._columns.scaler
-    for target in imputer._fitted.targets:
+    scaler = imputer._model.columns.scaler
+    for target in imputer._model.targets:
         ends = scaler.restore(np.array([target.low, target.high]), np.full(2, target.column))
         column = X_incomplete[:, target.column]
         low, high = np.nanmin(column), np.nanmax(column)

@@ -14,8 +14,9 @@ from sklearn.base import clone
 import otimpute.imputers._transport_imputer as transport_imputer
 from otimpute import SinkhornImputer, fit_transform_many
 from otimpute.exceptions import DivergedError, GpuError, OtimputeWarning
+from otimpute.fitting.training import TrainingOutcome
 from otimpute.imputers import _side_by_side
-from otimpute.imputers._descent import Outcome, empty_history
+from otimpute.imputers._descent import Descended, empty_history
 
 torch = pytest.importorskip("torch")
 pytest.importorskip("triton")
@@ -46,9 +47,10 @@ def group_sizes(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     return sizes
 
 
-def no_work(group: Any, *_: Any) -> list[Outcome]:
+def no_work(group: Any, *_: Any) -> list[Descended]:
     """The outcome of a descent that leaves everything as it was."""
-    return [Outcome(each.fit.values[:, :3][each.fit.free], 0, "max_steps", False, empty_history(False)) for each in group]
+    outcome = TrainingOutcome(0, 0, "max_steps", empty_history(validates=False))
+    return [Descended(each.fit.values[:, :3][each.fit.free], outcome) for each in group]
 
 
 @pytest.mark.parametrize(

@@ -19,8 +19,8 @@ from sklearn.exceptions import NotFittedError
 import otimpute.imputers._working_copy as working_copy
 from otimpute import SinkhornImputer
 from otimpute.baselines import GaussianEMImputer, ICEImputer
-from otimpute.estimator import FitProgress
 from otimpute.exceptions import DivergedError, FitStoppedWarning, OtimputeWarning
+from otimpute.fitting import FitProgress
 from otimpute.metrics import energy_distance, mae, rmse
 
 
@@ -36,7 +36,7 @@ def test_the_paper_preset_is_the_published_table() -> None:
     expected = {
         "epsilon": "authors", "batch_size": "auto", "n_pairs": 1, "max_steps": 3000, "learning_rate": 1e-2,
         "step_decay": 1.0, "tail_average": 0.0, "initial": "mean", "noise": 0.1, "metric": "euclidean",
-        "imputed_weight": 1.0, "one_sided": False, "scale": False, "tol": 0.0,
+        "one_sided": False, "scale": False, "tol": 0.0,
     }  # fmt: skip
     assert {name: getattr(preset, name) for name in expected} == expected
     assert SinkhornImputer.paper(max_steps=5).max_steps == 5
@@ -142,8 +142,8 @@ def test_steps_grow_with_the_table() -> None:
     with pytest.warns(FitStoppedWarning, match="max_seconds"):
         imputer = SinkhornImputer(random_state=0, max_seconds=1e-9).fit(X)
     assert imputer.stop_reason_ == "max_seconds"
-    assert imputer._schedule(5000).n_steps == -(-100 * 5000 // 256)
-    assert imputer._schedule(500).n_steps == 1000
+    assert imputer._schedule(5000, 128).n_steps == -(-100 * 5000 // 256)
+    assert imputer._schedule(500, 128).n_steps == 1000
 
 
 def test_a_complete_table_comes_back_at_once() -> None:
@@ -217,8 +217,8 @@ def test_the_same_result_for_any_number_of_threads(monkeypatch: pytest.MonkeyPat
 def test_a_fitted_imputer_keeps_at_most_the_reference_rows_asked_for() -> None:
     _, _, X_incomplete = whitened(load_breast_cancer)
     imputer = SinkhornImputer(reference_size=64, max_steps=20, random_state=0).fit(X_incomplete)
-    assert imputer._reference is not None
-    assert imputer._reference.points.shape == (30, 64)
+    assert imputer._model.reference is not None
+    assert imputer._model.reference.points.shape == (30, 64)
 
 
 def test_the_progress_bar_is_shown_only_on_request(capsys: pytest.CaptureFixture[str]) -> None:
@@ -266,8 +266,6 @@ def test_without_rich_progress_is_told_in_plain_lines(
         ({"initial": "median"}, ValueError, "initial"),
         ({"noise": -1}, ValueError, "noise"),
         ({"metric": "cosine"}, ValueError, "metric must be one of"),
-        ({"metric": "covariance", "imputed_weight": 0.5}, ValueError, 'pass metric="euclidean"'),
-        ({"imputed_weight": 0}, ValueError, "imputed_weight"),
         ({"one_sided": "yes"}, TypeError, "one_sided must be True or False, got 'yes'"),
         ({"scale": 2}, TypeError, "scale"),
         ({"tol": -1}, ValueError, "tol"),
@@ -302,8 +300,8 @@ def test_the_constructor_takes_keywords_only_and_every_one_is_documented() -> No
 
 def test_an_interrupt_that_comes_before_a_block_was_counted_loses_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     import otimpute._interrupt as interrupt
+    import otimpute.fitting.training as training
     import otimpute.imputers._cpu_steps as cpu_steps
-    import otimpute.imputers._descent as descent
 
     _, _, X_incomplete = whitened(load_breast_cancer)
     take = cpu_steps.CpuSteps.take
@@ -317,7 +315,7 @@ def test_an_interrupt_that_comes_before_a_block_was_counted_loses_nothing(monkey
         return found
 
     monkeypatch.setattr(cpu_steps.CpuSteps, "take", interrupted)
-    monkeypatch.setattr(descent, "_BLOCK_SECONDS", 1e9)  # blocks grow alike in both fits, however busy the machine is
+    monkeypatch.setattr(training, "_BLOCK_SECONDS", 1e9)  # blocks grow alike in both fits, however busy the machine is
     monkeypatch.setattr(interrupt, "_last", [-np.inf])
     imputer = SinkhornImputer(random_state=0, max_steps=100_000, initial="mean", tol=0)
     with pytest.warns(FitStoppedWarning, match="Ctrl-C"):

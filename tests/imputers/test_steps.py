@@ -6,9 +6,10 @@ import numpy as np
 import pytest
 from otimpute.imputers._checkpoint import Checkpoint
 
+from otimpute.fitting.checkpoint import Checkpoint
 from otimpute.imputers._batches import Geometry, Plan
 from otimpute.imputers._cpu_steps import CpuSteps, make_cells
-from otimpute.imputers._descent import Schedule, descend
+from otimpute.imputers._descent import DescentSchedule, descend
 from otimpute.imputers._pairs import draw_rows
 from otimpute.imputers._working_copy import padded_width
 from otimpute.transport import sinkhorn_divergence
@@ -57,9 +58,9 @@ def compiled(values, missing, A, epsilon, n_steps, m, n_pairs, rate, seed, *, ta
     if not np.array_equal(A, np.eye(d)):
         metric, precision = np.zeros((width, width), np.float32), np.zeros((width, width), np.float32)
         metric[:d, :d], precision[:d, :d] = A, A @ A
-    geometry = Geometry(metric, precision, 1 / epsilon, 1.0, d)
+    geometry = Geometry(metric, precision, 1 / epsilon, d)
     steps = CpuSteps(make_cells(work, missing), geometry, Plan(seed, *pools, 400, 60), m, n_pairs, n_jobs)
-    schedule = Schedule(n_steps, rate, 1.0, tail, 0.0, np.inf)
+    schedule = DescentSchedule(n_steps, rate, 1.0, tail, 0.0, np.inf)
     (outcome,) = descend(steps, schedule, [None], [], Checkpoint(None, {}, seed))
     return outcome
 
@@ -86,12 +87,12 @@ class Scripted:
 
 
 def test_a_fit_that_settled_keeps_its_result_while_others_go_on() -> None:
-    schedule = Schedule(200, 0.1, 1.0, 0.25, 0.5, np.inf)
+    schedule = DescentSchedule(200, 0.1, 1.0, 0.25, 0.5, np.inf)
     first, second = descend(Scripted(), schedule, [None, None], [], Checkpoint(None, {}, 0))  # type: ignore[arg-type]
-    assert (first.stop_reason, first.n_steps, first.converged, first.history["step"]) == ("tol", 100, True, [50, 100])
+    assert (first.outcome.stop_reason, first.outcome.n_steps, first.outcome.history["step"]) == ("tol", 100, [50, 100])
     np.testing.assert_array_equal(first.cells, 1)
-    assert (second.stop_reason, second.n_steps, second.converged) == ("max_steps", 200, False)
-    assert second.history["step"] == [50, 100, 150, 200]
+    assert (second.outcome.stop_reason, second.outcome.n_steps) == ("max_steps", 200)
+    assert second.outcome.history["step"] == [50, 100, 150, 200]
 
 
 @pytest.mark.parametrize("n_pairs", [1, 3])
@@ -122,7 +123,7 @@ def test_the_number_of_threads_does_not_change_a_bit() -> None:
     for n_jobs in (2, 3, 8):
         together = compiled(*arguments, n_jobs=n_jobs)
         np.testing.assert_array_equal(together.cells, alone.cells)
-        np.testing.assert_equal(together.history, alone.history)
+        np.testing.assert_equal(together.outcome.history, alone.outcome.history)
 
 
 @pytest.mark.parametrize(("n", "m"), [(1, 1), (2, 1), (3, 2), (10, 4), (150, 64), (257, 257), (1000, 128)])

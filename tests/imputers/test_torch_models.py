@@ -15,8 +15,8 @@ torch = pytest.importorskip("torch", reason="needs the extra torch")
 
 import otimpute._interrupt as interrupt  # noqa: E402
 from otimpute import MetaSinkhornImputer, RoundRobinImputer  # noqa: E402
-from otimpute.estimator import FitProgress  # noqa: E402
 from otimpute.exceptions import DivergedError, FitStoppedWarning, OtimputeWarning  # noqa: E402
+from otimpute.fitting import FitProgress  # noqa: E402
 from otimpute.imputers._net_models import layer_sizes, random_parameters  # noqa: E402
 from otimpute.metrics import mae, rmse  # noqa: E402
 from otimpute.transport import sinkhorn_divergence  # noqa: E402
@@ -197,7 +197,7 @@ def test_the_gradient_a_completer_is_sent_is_the_finite_difference_of_the_diverg
     from otimpute.imputers._pairs import ALL_ROWS
 
     draw_pair(Plan(seed_from(0), ALL_ROWS, ALL_ROWS, 1, 1), 40, 0, 0, drawn)
-    table = imputer._columns.copy_of(X_incomplete, missing)[:, :3].astype(np.float64)
+    table = imputer._model.columns.copy_of(X_incomplete, missing)[:, :3].astype(np.float64)
     listed = list(dict.fromkeys(row for row in drawn.ravel() if missing[row].any()))
     completed, gradient = seen["completed"].numpy(), seen["gradient"].numpy()
 

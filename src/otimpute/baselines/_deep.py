@@ -185,7 +185,7 @@ class DeepImputer(StandardisedImputer):
     ) -> TrainingOutcome:
         if self.max_seconds is not None:
             deadline = min(deadline, time.perf_counter() + float(self.max_seconds))
-        n_steps = int(self.max_steps) if self.max_steps != "auto" else self._automatic_steps(len(values))
+        n_steps = self._n_steps(len(values))
         window = min(n_steps, max(_SHORTEST_WINDOW, -(-n_steps // _N_WINDOWS)))
         process = _NetworkTraining(network, values, missing, score, self.batch_size, self.learning_rate)
         with progress_bar(type(self).__name__.removesuffix("Imputer"), self.verbose) as bar:
@@ -194,7 +194,9 @@ class DeepImputer(StandardisedImputer):
             bar.ended(outcome.stop_reason)
             return outcome
 
-    def _automatic_steps(self, n_rows: int) -> int:
+    def _n_steps(self, n_rows: int) -> int:
+        if self.max_steps != "auto":
+            return int(self.max_steps)
         return max(self.fewest_steps, _FEWEST_PASSES * -(-n_rows // self.batch_size))
 
     def _warn_if_useless(self, truth: NDArray[np.float64], outcome: TrainingOutcome) -> None:

@@ -59,8 +59,9 @@ class GainModel(StandardisedModel):
 
     def untaught(self, missing: NDArray[np.bool_]) -> NDArray[np.int64]:
         """The columns with missing entries that had none in training."""
-        learned = np.zeros(0, dtype=bool) if self.method is None else self.method.learned
-        return np.asarray(self.columns.varying[missing[:, self.columns.varying].any(axis=0) & ~learned])
+        if self.method is None:
+            return self.columns.varying
+        return self.columns.varying[missing[:, self.columns.varying].any(axis=0) & ~self.method.learned]
 
 
 class GAINImputer(DeepImputer):

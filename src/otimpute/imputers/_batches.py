@@ -31,12 +31,11 @@ SQUARE, TOTAL = 0, 1
 
 
 class Geometry(NamedTuple):
-    """The cost ½‖(x − y) A‖² in units of ε, or the one with imputed coordinates down-weighted."""
+    """The cost ½‖(x − y) A‖² in units of ε."""
 
     metric: NDArray[np.floating]  # [width, width]: A, symmetric, zero in the padding; [0, 0] for the identity
     precision: NDArray[np.floating]  # [width, width]: A², which turns a displacement into a gradient; or [0, 0]
     inverse_epsilon: float
-    imputed_weight: float  # below 1, the metric is not used
     n_columns: int
 
 
@@ -64,9 +63,6 @@ class Workspace(NamedTuple):
     weights: NDArray[np.floating]  # [m]: 1/m
     vectors: NDArray[np.floating]  # [8, m]
     coordinate: NDArray[np.floating]  # [2, m]: the one coordinate of both batches that `column_gradient` projects
-    importance: NDArray[np.floating]  # [2, m, width], this and the next only when imputed coordinates are down-weighted
-    left: NDArray[np.floating]  # [2, m, 3 width]
-    right: NDArray[np.floating]
 
 
 class Gradients(NamedTuple):
@@ -109,41 +105,11 @@ def list_free_rows(cells, rows, free, step, listed):  # type: ignore[no-untyped-
 
 
 @compiled
-def _weigh_coordinates(cells, geometry, rows, points, importance, left, right):  # type: ignore[no-untyped-def]
-    """Spread ``Σ_k w_ik w_jk (x_ik − x_jk)²`` over three blocks of columns, so that it is one matrix product."""
-    width = points.shape[1]
-    for i in range(rows.shape[0]):
-        for k in range(geometry.n_columns):
-            importance[i, k] = 1
-        for p in range(cells.rows[rows[i], FIRST_CELL], cells.rows[rows[i] + 1, FIRST_CELL]):
-            importance[i, cells.column[p]] = geometry.imputed_weight
-        for k in range(geometry.n_columns):
-            w = importance[i, k]
-            x = points[i, k]
-            left[i, k] = w * x * x
-            left[i, width + k] = w
-            left[i, 2 * width + k] = -2 * w * x
-            right[i, k] = w
-            right[i, width + k] = w * x * x
-            right[i, 2 * width + k] = w * x
-
-
-@compiled
-def _similarity(work, geometry, first, second):  # type: ignore[no-untyped-def]
+def _similarity(work, first, second):  # type: ignore[no-untyped-def]
     """Minus the cost between batches ``first`` and ``second`` (0 = x, 1 = y), up to terms of one side only."""
-    if geometry.imputed_weight < 1:
-        # C_ij = ½ d Σ_k w_ik w_jk (x_ik − x_jk)² / Σ_k w_ik w_jk
-        np.dot(work.left[first], work.right[second].T, work.similarity)
-        np.dot(work.importance[first], work.importance[second].T, work.plan)
-        zero = work.similarity.dtype.type(0)
-        half_columns = work.similarity.dtype.type(geometry.n_columns / 2)
-        for i in range(work.similarity.shape[0]):
-            for j in range(work.similarity.shape[1]):
-                work.similarity[i, j] = -half_columns * max(work.similarity[i, j], zero) / work.plan[i, j]
-    else:
-        u = work.zx if first == 0 else work.zy
-        v = work.zx if second == 0 else work.zy
-        np.dot(u.T, v, work.similarity)
+    u = work.zx if first == 0 else work.zy
+    v = work.zx if second == 0 else work.zy
+    np.dot(u.T, v, work.similarity)
 
 
 @compiled
@@ -169,10 +135,6 @@ def _load_batch(cells, geometry, work, side, rows, norms):  # type: ignore[no-un
     for i in range(rows.shape[0]):
         for k in range(points.shape[1]):
             points[i, k] = cells.values[rows[i], k]
-    if geometry.imputed_weight < 1:
-        norms[:] = 0
-        _weigh_coordinates(cells, geometry, rows, points, work.importance[side], work.left[side], work.right[side])
-        return
     z = work.zx if side == 0 else work.zy
     if geometry.metric.shape[0] > 0:
         np.dot(geometry.metric, points.T, z)
@@ -193,7 +155,7 @@ def _balance_self(cells, geometry, plan, work, side, rows, norms, potential):  #
     F, u, w, t = work.vectors[2], work.vectors[4], work.vectors[6], work.vectors[7]
     for i in range(rows.shape[0]):
         F[i] = cells.potentials[rows[i], SELF] - norms[i]
-    _similarity(work, geometry, side, side)
+    _similarity(work, side, side)
     balance_self(work.similarity, s, work.weights, F, work.plan, u, w, t, plan.n_self_iterations, 0.0)
     for i in range(rows.shape[0]):
         potential[i] = F[i] + norms[i]
@@ -211,7 +173,7 @@ def _balance_cross(cells, geometry, plan, work, rows, norms, potential):  # type
     w, t = work.vectors[6], work.vectors[7]
     for i in range(a.shape[0]):
         F[i] = cells.potentials[rows[0, i], CROSS] - norms[0, i]
-    _similarity(work, geometry, 0, 1)
+    _similarity(work, 0, 1)
     _, error = balance(work.similarity, s, a, a, F, H, work.plan, u, v, w, t, plan.n_cross_iterations, 0.0)
     # The constant that can be moved between f and g is fixed so that a row's potential does not depend on its side.
     shift = 0.0
@@ -346,27 +308,26 @@ def collect_rows(cells, found, free, both_sides, gradient):  # type: ignore[no-u
                         gradient[place, k] += scale * found.gradient[pair, side, i, k]
 
 
-def make_geometry(metric: NDArray[np.float64], epsilon: float, imputed_weight: float, n_columns: int, width: int) -> Geometry:
+def make_geometry(metric: NDArray[np.float64], epsilon: float, n_columns: int, width: int) -> Geometry:
     """The cost for a working copy of ``width`` padded columns; ``metric`` is A, or [0, 0] for the identity."""
     d = len(metric)
     padded, precision = (np.zeros((width, width) if d else (0, 0), np.float32) for _ in range(2))
     padded[:d, :d] = metric
     precision[:d, :d] = metric @ metric
-    return Geometry(padded, precision, 1 / epsilon, imputed_weight, n_columns)
+    return Geometry(padded, precision, 1 / epsilon, n_columns)
 
 
-def make_workspace(batch_size: int, width: int, kind: Any, weighted: bool) -> Workspace:
+def make_workspace(batch_size: int, width: int, kind: Any) -> Workspace:
     """Buffers for batches of one size."""
 
     def empty(*shape: int) -> NDArray[np.floating]:
         return np.zeros(shape, kind)
 
-    m, extra = batch_size, 2 if weighted else 0
+    m = batch_size
     return Workspace(
         x=empty(m, width), y=empty(m, width), zx=empty(width, m), zy=empty(width, m),
         similarity=empty(m, m), plan=empty(m, m), weighted=empty(m, width), projected=empty(m, width),
         weights=np.full(m, 1 / m, kind), vectors=empty(8, m), coordinate=empty(2, m),
-        importance=empty(extra, m, width), left=empty(extra, m, 3 * width), right=empty(extra, m, 3 * width),
     )  # fmt: skip
 
 

@@ -73,7 +73,9 @@ class RoundRobinModel(TransportModel):
     def without_model(self, missing: NDArray[np.bool_]) -> NDArray[np.int64]:
         """The columns with missing entries that no model was trained for."""
         incomplete = np.flatnonzero(self.columns.holes(missing).any(axis=0))
-        return np.asarray(self.columns.varying[np.setdiff1d(incomplete, [target.column for target in self.targets])])
+        trained = np.array([target.column for target in self.targets], np.int64)
+        without: NDArray[np.int64] = self.columns.varying[np.setdiff1d(incomplete, trained)]
+        return without
 
     def _complete(self, work: NDArray[np.float32], holes: NDArray[np.bool_]) -> None:
         settle_rows(work, holes, self.targets, self.models)

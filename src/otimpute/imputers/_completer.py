@@ -26,11 +26,31 @@ class Completer:
     working copy at their places, 0 in columns that do not vary, and columns without values as missing.
     """
 
-    def __init__(self, module: Any, n_columns: int, places: NDArray[np.int64], empty: NDArray[np.bool_]):
+    def __init__(self, module: Any, used: NDArray[np.bool_], varying: NDArray[np.int64]):
         check_parameters(module, _WHAT)
         self.module = copy.deepcopy(module)
         self.modes = Modes(self.module)
-        self.n_columns, self.places, self.empty = n_columns, places, empty
+        self.n_columns, self.places, self.empty = len(used), np.flatnonzero(used)[varying], ~used
+
+    @classmethod
+    def make(cls, made_of: Any, used: NDArray[np.bool_], varying: NDArray[np.int64]) -> Completer:
+        """From the parameter ``completer``; ``used`` are the columns of the table that had a value, ``varying`` of those."""
+        torch = torch_for("MetaSinkhornImputer")
+        module, n_columns = made_of, len(used)
+        if module is None:
+            from .joint_completer import JointCompleter
+
+            # In float64, or a row would be filled a little otherwise in other company (products round by their shape).
+            module = JointCompleter(n_columns).double()
+        elif callable(module) and not isinstance(module, torch.nn.Module):
+            try:
+                module = module(n_columns)
+            except TypeError as error:
+                raise TypeError(
+                    f"completer must be a torch.nn.Module or make one from a number of columns, but completer({n_columns}) "
+                    f"failed: {error}"
+                ) from error
+        return cls(module, used, varying)
 
     def _show(self, rows: NDArray[np.float32], holes: NDArray[np.bool_]) -> tuple[Tensor, Tensor]:
         """Values and missing, as the module sees them."""

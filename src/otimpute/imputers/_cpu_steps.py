@@ -39,8 +39,7 @@ class CpuSteps:
         self.n_rows, self.rows_per_step = len(cells.values), 2 * batch_size * n_pairs
         width, kind = cells.values.shape[1], cells.values.dtype
         self.threads = PairThreads(n_pairs, n_jobs)
-        weighted = geometry.imputed_weight < 1
-        self.workspaces = [make_workspace(batch_size, width, kind, weighted) for _ in range(self.threads.n_threads)]
+        self.workspaces = [make_workspace(batch_size, width, kind) for _ in range(self.threads.n_threads)]
         self.found = make_gradients(n_pairs, batch_size, width, kind)
         load(pair_gradient, cells, geometry, plan, self.workspaces[0], 0, self.found)
         load(apply_step, cells, self.found, 0, 0, 0.0)

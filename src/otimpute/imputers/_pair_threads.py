@@ -69,7 +69,7 @@ class Batches:
         """Workspaces, one per thread, and gradients in so many columns, for batches of this size; the last ones are kept."""
         if self._size != (batch_size, n_columns):
             width, kind = self.cells.values.shape[1], self.cells.values.dtype
-            workspaces = [make_workspace(batch_size, width, kind, False) for _ in range(self.threads.n_threads)]
+            workspaces = [make_workspace(batch_size, width, kind) for _ in range(self.threads.n_threads)]
             self._room = workspaces, make_gradients(self.threads.n_pairs, batch_size, n_columns, kind)
             self._size = batch_size, n_columns
         return self._room
@@ -102,7 +102,7 @@ class Batches:
         losses = []
         for pair, (plan, batch_size) in enumerate(islice(cycle(draws), _EVALUATION)):
             plan = plan._replace(n_cross_iterations=_EVALUATION_ITERATIONS[0], n_self_iterations=_EVALUATION_ITERATIONS[1])
-            work, found = make_workspace(batch_size, width, kind, False), make_gradients(1, batch_size, width, kind)
+            work, found = make_workspace(batch_size, width, kind), make_gradients(1, batch_size, width, kind)
             draw_pair(plan, len(self.cells.values), _EVALUATION_STEP - pair, 0, found.rows)
             pair_gradient(cold, self.geometry, plan, work, 0, found)
             losses.append(found.loss[0])

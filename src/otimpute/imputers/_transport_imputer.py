@@ -264,7 +264,7 @@ class TransportImputer(BaseImputer):
     ) -> Batches:
         """The table under training, whose batches are compared where ``device`` says."""
         cells = make_cells(work, prepared.free)
-        geometry = make_geometry(prepared.metric, prepared.epsilon, 1.0, len(prepared.columns), work.shape[1])
+        geometry = make_geometry(prepared.metric, prepared.epsilon, len(prepared.columns), work.shape[1])
         if self._wants_gpu(float(n_updates) * self.n_pairs * batch_size**2):
             return GpuBatches(cells, geometry, threads, may_fall_back=self.device == "auto")
         return Batches(cells, geometry, threads)
@@ -296,7 +296,9 @@ class TransportImputer(BaseImputer):
         truth = work[:, :d][hidden].astype(np.float64)
         free = holes | hidden if len(truth) else holes
         work[:, :d][hidden] = 0
-        metric_name = self._automatic_metric(d) if self.metric == "auto" else self.metric
+        metric_name = self.metric
+        if metric_name == "auto":
+            metric_name = "covariance" if d <= MOST_COLUMNS else "euclidean"
         own = None if isinstance(self.initial, str) else columns.start_from(self._read_initial(layout), holes, layout.used)
         from_model = own is None and (self.initial == "em" or (self.initial == "auto" and metric_name == "covariance"))
         model, metric = None, np.zeros((0, 0))
@@ -350,9 +352,6 @@ class TransportImputer(BaseImputer):
     def _spared_from_hiding(self, holes: NDArray[np.bool_]) -> NDArray[np.bool_]:
         """Which cells validation must leave alone: one-sided batches need rows that are complete."""
         return np.asarray(~holes.any(axis=1, keepdims=True)) if self.one_sided else np.zeros((1, 1), dtype=bool)
-
-    def _automatic_metric(self, n_columns: int) -> str:
-        return "covariance" if n_columns <= MOST_COLUMNS else "euclidean"
 
     def _read_initial(self, layout: ColumnLayout) -> NDArray[np.floating]:
         """The coordinates of a user's starting table."""

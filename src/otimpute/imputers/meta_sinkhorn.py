@@ -16,7 +16,7 @@ from .._threads import n_threads
 from .._torch import take_weights, torch_for, torch_session, weights_of
 from .._warn import warn_user
 from ..estimator import TableParameters, score_cells
-from ..exceptions import OtimputeWarning
+from ..exceptions import OtimputeWarning, StoredFileError
 from ..fitting import ColumnLayout, FitSummary, check_callbacks, progress_bar
 from ..fitting.checkpoint import Checkpoint
 from ..gaussian import GaussianModel
@@ -27,7 +27,6 @@ from ._initial_fill import fill_from_model
 from ._meta_steps import MetaSchedule, run_meta_steps
 from ._pair_threads import PairThreads
 from ._transport_imputer import Prepared, TransportImputer, TransportModel
-from ._working_copy import WorkingColumns
 
 _FEWEST_STEPS = 1000
 _VISITS = 10  # how often every row should meet others, at least
@@ -40,7 +39,7 @@ class _CompleterWeights(NamedArrays):
         return super().pack(weights_of(value.module, "completer"), place)
 
 
-@stored(completer=_CompleterWeights(), learned="varying")
+@stored(completer=_CompleterWeights(), learned="varying", used="coordinates")
 @dataclass(frozen=True)
 class MetaSinkhornModel(TransportModel):
     """Shows new rows, with a first guess, to a trained completer."""
@@ -48,6 +47,21 @@ class MetaSinkhornModel(TransportModel):
     completer: Any  # a Completer; as it comes out of a file, its weights
     guess: GaussianModel | None  # None where the first guess is the mean
     learned: NDArray[np.bool_]  # [d]: columns that had a hole in training
+    used: NDArray[np.bool_]  # of all columns of the table that the completer is shown, those that had a value
+    is_built_in: bool  # whether the completer is ours
+
+    def __post_init__(self) -> None:
+        if self.used.sum() != len(self.columns.layout_groups):
+            raise ValueError("the columns that had a value must be those of the table")
+        if self.is_built_in and not isinstance(self.completer, Completer):
+            object.__setattr__(self, "completer", self.revived(None).completer)
+
+    def revived(self, made_of: Any) -> MetaSinkhornModel:
+        """With a completer that has the weights of a file."""
+        with torch_session(0):
+            completer = Completer.make(made_of, self.used, self.columns.varying)
+        take_weights(completer.module, self.completer, "completer")
+        return replace(self, completer=completer)
 
     def untaught(self, missing: NDArray[np.bool_]) -> NDArray[np.int64]:
         """The columns with missing entries that had none in training."""
@@ -288,7 +302,7 @@ class MetaSinkhornImputer(TransportImputer):
         schedule = self._schedule(len(prepared.work), batch_size, deadline)
         with torch_session(seed):
             if before is None:
-                completer = self._make_completer(prepared.columns, layout)
+                completer = Completer.make(self.completer, layout.used, prepared.columns.varying)
                 guess = prepared.model if prepared.starts_from_model else None
             else:
                 # A copy, for a fit that fails must not spoil what the last one learned.
@@ -296,27 +310,16 @@ class MetaSinkhornImputer(TransportImputer):
                 _first_guess(prepared.work, prepared.free, guess)
             summary, device = self._descend(prepared, completer, guess, plan, batch_size, schedule, checkpoint)
         learned = np.asarray(prepared.free.any(axis=0))
-        model = MetaSinkhornModel(prepared.columns, prepared.chosen(batch_size, device), completer, guess, learned)
+        model = MetaSinkhornModel(
+            prepared.columns,
+            prepared.chosen(batch_size, device),
+            completer,
+            guess,
+            learned,
+            layout.used,
+            self.completer is None,
+        )
         return prepared.work, model, summary
-
-    def _make_completer(self, columns: WorkingColumns, layout: ColumnLayout) -> Completer:
-        torch = torch_for("MetaSinkhornImputer")
-        used = layout.used
-        module, n_columns = self.completer, len(used)
-        if module is None:
-            from .joint_completer import JointCompleter
-
-            # In float64, or a row would be filled a little otherwise in other company (products round by their shape).
-            module = JointCompleter(n_columns).double()
-        elif callable(module) and not isinstance(module, torch.nn.Module):
-            try:
-                module = module(n_columns)
-            except TypeError as error:
-                raise TypeError(
-                    f"completer must be a torch.nn.Module or make one from a number of columns, but completer({n_columns}) "
-                    f"failed: {error}"
-                ) from error
-        return Completer(module, n_columns, np.flatnonzero(used)[columns.varying], ~used)
 
     def _descend(
         self,
@@ -378,10 +381,9 @@ class MetaSinkhornImputer(TransportImputer):
         return table
 
     def _with_modules(self, model: MetaSinkhornModel, layout: ColumnLayout) -> MetaSinkhornModel:
-        with torch_session(0):
-            completer = self._make_completer(model.columns, layout)
-        take_weights(completer.module, model.completer, "completer")
-        return replace(model, completer=completer)
+        if model.is_built_in != (self.completer is None) or not np.array_equal(model.used, layout.used):
+            raise StoredFileError("the completer is of other columns, or of another make; save the imputer again")
+        return model if model.is_built_in else model.revived(self.completer)
 
     @staticmethod
     @cache

@@ -78,10 +78,7 @@ class SinkhornImputer(TransportImputer):
         Standard deviation of the noise added to the start, in standard deviations of the column.
     metric : {"auto", "covariance", "euclidean"}, default="auto"
         Rows are compared by ½‖x − y‖² of standardised columns, or by the same after whitening by the root of correlations.
-        ``"auto"`` is ``"covariance"`` for up to 300 columns unless ``imputed_weight`` is used.
-    imputed_weight : float in (0, 1], default=1.0
-        Weight of imputed coordinates when the transport plan is computed (Euclidean metric only). Below 1 this is a
-        heuristic: the step is then no longer the gradient of a divergence.
+        ``"auto"`` is ``"covariance"`` for up to 300 columns.
     one_sided : bool, default=False
         Draw the first batch from complete rows and the second from incomplete ones. Legitimate when holes are completely
         at random and enough rows are complete.
@@ -102,7 +99,7 @@ class SinkhornImputer(TransportImputer):
         Threads to prepare long tables, for the pairs of a step and for new rows; -1 uses all cores. The result is the same.
     device : {"auto", "cpu", "cuda"}, default="auto"
         Where to compute the fit; automatically on an NVIDIA GPU where there is one and the CPU would take about 20 s or more.
-        The result is the same up to rounding. A GPU needs ``pip install "otimpute[gpu]"`` and ``imputed_weight=1``.
+        The result is the same up to rounding. A GPU needs ``pip install "otimpute[gpu]"``.
     random_state : int, Generator, RandomState or None, default=None
         Same seed, same result.
     verbose : int, default=0
@@ -202,7 +199,6 @@ class SinkhornImputer(TransportImputer):
         initial: Any = "auto",
         noise: float = 0.1,
         metric: str = "auto",
-        imputed_weight: float = 1.0,
         one_sided: bool = False,
         scale: bool = True,
         tol: float = 1e-2,
@@ -228,7 +224,6 @@ class SinkhornImputer(TransportImputer):
         self.initial = initial
         self.noise = noise
         self.metric = metric
-        self.imputed_weight = imputed_weight
         self.one_sided = one_sided
         self.scale = scale
         self.tol = tol
@@ -261,14 +256,6 @@ class SinkhornImputer(TransportImputer):
             check_count("max_steps", self.max_steps, advice='pass "auto" to derive it from the table')
         check_count("reference_size", self.reference_size)
         check_real("tail_average", self.tail_average, at_least=0, below=1)
-        check_real("imputed_weight", self.imputed_weight, above=0, at_most=1)
-        if self.metric == "covariance" and self.imputed_weight < 1:
-            raise ValueError(
-                "imputed_weight < 1 weighs single columns, which the covariance metric mixes; "
-                'pass metric="euclidean" or imputed_weight=1'
-            )
-        if self.device == "cuda" and self.imputed_weight < 1:
-            raise ValueError('imputed_weight < 1 is for the CPU only; pass device="cpu" or imputed_weight=1')
 
     def _train(
         self,
@@ -295,7 +282,7 @@ class SinkhornImputer(TransportImputer):
             return FitSummary("step", 0, True, "nothing missing", empty_history(validates=False)), "cpu"
         is_hidden = hidden[free]
         schedule = self._schedule(len(work), batch_size, deadline)
-        geometry = make_geometry(prepared.metric, prepared.epsilon, float(self.imputed_weight), d, work.shape[1])
+        geometry = make_geometry(prepared.metric, prepared.epsilon, d, work.shape[1])
         score = (lambda mean: score_cells(truth, mean[is_hidden])) if hidden.any() else None
         with progress_bar("Sinkhorn imputation", self.verbose) as bar:
             callbacks = [*bar, *check_callbacks(self.callbacks)]
@@ -308,7 +295,7 @@ class SinkhornImputer(TransportImputer):
                 descent = Descent(Fit(work, free, geometry, plan), schedule, batch_size, self.n_pairs, score)
                 return descent.run(callbacks, checkpoint)
 
-            n_compared = schedule.n_steps * self.n_pairs * batch_size**2 if self.imputed_weight == 1 else 0
+            n_compared = schedule.n_steps * self.n_pairs * batch_size**2
             descended, device = self._on_device(on_cpu, on_gpu, n_compared, checkpoint)
             bar.ended(descended.outcome.stop_reason)
         work[:, :d][free] = descended.cells
@@ -318,9 +305,6 @@ class SinkhornImputer(TransportImputer):
     def _publish(self) -> None:
         super()._publish()
         self.n_steps_ = self.fit_summary_.n_steps
-
-    def _automatic_metric(self, n_columns: int) -> str:
-        return super()._automatic_metric(n_columns) if self.imputed_weight == 1 else "euclidean"
 
     def _schedule(self, n_rows: int, batch_size: int, deadline: float = np.inf) -> DescentSchedule:
         n_steps = self._n_steps(n_rows, batch_size, _FEWEST_STEPS, _VISITS)
