@@ -10,6 +10,7 @@ from xml.etree.ElementTree import Element
 import pytest
 
 from otimpute._markup import to_html
+from otimpute.estimator import Finding, Measure
 from otimpute.reporting import plots
 from otimpute.reporting.data import (
     Association,
@@ -53,17 +54,39 @@ PREDICTORS = Predictors(["a"], ["a", LONG], [[None, 0.8]], [Association("a", LON
 WEIGHTS = Weights(["x", "y"], ["a", LONG], [[0.25, 0.75], [1.0, 0.0]], 0)
 CHECKS = [
     ColumnCheck(
-        LONG, 20, "error", "", 4.0, "Own", {"Own": 1.0, "column mean": 2.0, "KNN": 9.0}, 0.5, 2.0, [[1.0, 1.5], [3.0, 2.0]], []
+        LONG,
+        20,
+        Measure.ERROR,
+        "",
+        4.0,
+        "Own",
+        {"Own": 1.0, "column mean": 2.0, "KNN": 9.0},
+        0.5,
+        2.0,
+        Finding.BETTER,
+        [[1.0, 1.5], [3.0, 2.0]],
+        [],
     ),
     ColumnCheck(
-        "c", 9, "wrong", "", None, "Own", {"Own": 0.4, "column mean": 0.0}, None, None, [], [["u", "u", 5], ["u", LONG, 4]]
+        "c",
+        9,
+        Measure.WRONG,
+        "",
+        None,
+        "Own",
+        {"Own": 0.4, "column mean": 0.0},
+        None,
+        None,
+        Finding.TOO_FEW,
+        [],
+        [["u", "u", 5], ["u", LONG, 4]],
     ),
 ]
 METHODS = [
     MethodScore("Own", 0.1, None), MethodScore("column mean", 0.9, None), MethodScore("KNN", 0.3, None),
     MethodScore("ICE", None, None, "it failed"),
 ]  # fmt: skip
-CHECK = HiddenCheck(29, 100, "Own", "copy", [], METHODS, CHECKS)
+CHECK = HiddenCheck(29, 100, "Own", "copy", [], METHODS, [], CHECKS)
 
 PICTURES: dict[str, Callable[[], Element | None]] = {
     "holes": lambda: plots.holes_by_column(HOLES),
@@ -86,7 +109,20 @@ PICTURES: dict[str, Callable[[], Element | None]] = {
     "columns": lambda: plots.off_by_column(CHECK),
     "y = x": lambda: plots.true_against_imputed(CHECKS[0]),
     "huge y = x": lambda: plots.true_against_imputed(
-        ColumnCheck("a", 2, "error", "", 1e308, "Own", {"Own": 1e308}, None, None, [[-1.5e308, 1.5e308], [0.0, 1.0]], [])
+        ColumnCheck(
+            "a",
+            2,
+            Measure.ERROR,
+            "",
+            1e308,
+            "Own",
+            {"Own": 1e308},
+            None,
+            None,
+            Finding.TOO_FEW,
+            [[-1.5e308, 1.5e308], [0.0, 1.0]],
+            [],
+        )
     ),
     "pairs": lambda: plots.pairs_of_categories(CHECKS[1]),
 }
@@ -189,7 +225,7 @@ def test_few_imputed_values_are_ticks_and_many_a_line() -> None:
 def test_what_cannot_be_drawn_is_not() -> None:
     assert plots.observed_against_imputed(column(None)) is None
     assert plots.off_by_method(CHECK, "wrong") is None
-    unknown = HiddenCheck(9, 100, "Own", "copy", [], METHODS, CHECKS[1:])
+    unknown = HiddenCheck(9, 100, "Own", "copy", [], METHODS, [], CHECKS[1:])
     assert plots.off_by_column(unknown) is None
 
 
