@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from otimpute.imputers._checkpoint import Checkpoint
 
 from otimpute.fitting.checkpoint import Checkpoint
 from otimpute.imputers._batches import Geometry, Plan

@@ -17,8 +17,9 @@ from numpy.typing import NDArray
 
 from ..exceptions import DivergedError
 from ..fitting import Callback
-from ..fitting.checkpoint import Checkpoint
+from ..fitting.checkpoint import NO_CHECKPOINT, Checkpoint
 from ..fitting.training import Look, Process, Schedule, TrainingOutcome, train
+from ._gpu_steps import Fit, GpuSteps
 
 Score = Callable[[NDArray[np.floating]], tuple[float, float]]  # MAE and RMSE of the cells of a fit
 
@@ -51,6 +52,30 @@ class DescentSchedule:
     def tail_start(self) -> int:
         """First step that counts for the average."""
         return self.n_steps - round(self.tail_average * self.n_steps)
+
+
+@dataclass(frozen=True)
+class DescentProblem:
+    """What a descent starts from, wherever it is computed."""
+
+    fit: Fit
+    schedule: DescentSchedule
+    batch_size: int
+    n_pairs: int
+    score: Score | None
+
+    @property
+    def n_compared(self) -> int:
+        """Pairs of rows."""
+        return self.schedule.n_steps * self.n_pairs * self.batch_size**2
+
+    @property
+    def kind(self) -> tuple[Any, ...]:
+        """What descents that run together on a GPU have in common."""
+        plan = self.fit.plan
+        learns_metric, has_pools = len(self.fit.geometry.metric) > 0, len(plan.x_rows) > 0
+        iterations = plan.n_cross_iterations, plan.n_self_iterations
+        return self.fit.free.shape, self.schedule, self.batch_size, self.n_pairs, iterations, learns_metric, has_pools
 
 
 @dataclass
@@ -246,6 +271,15 @@ class _Descent(Process):
         self._steps.restore(state["cells"])
         self._windows[0].restore(state["windows"], self._steps)
         self.history = self._windows[0].history
+
+
+def descend_on_gpu(
+    problems: Sequence[DescentProblem], callbacks: Sequence[Callback] = (), checkpoint: Checkpoint = NO_CHECKPOINT
+) -> list[Descended]:
+    """Descents of one kind, all at once."""
+    first = problems[0]
+    steps = GpuSteps([each.fit for each in problems], first.schedule.n_steps, first.batch_size, first.n_pairs)
+    return descend(steps, first.schedule, [each.score for each in problems], callbacks, checkpoint)
 
 
 def descend(

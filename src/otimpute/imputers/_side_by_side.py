@@ -1,32 +1,22 @@
-"""Fits that meet on a GPU, which moves thirty of them in the time of one.
+"""Fits that run side by side on a GPU, which moves thirty of them in the time of one.
 
-A fit that gets to its descent does not descend: it lets the next fit begin, inside its own call, and the last one to get
-there descends for all. Then they finish, the last one first. All this is one thread and one order, so that fits cannot wait
-for each other in vain, and Ctrl-C, warnings and generators that fits share are what they are in a loop over the fits.
+All fits are prepared, those that are alike descend together, and all are finished: three plain loops on one thread, so that
+Ctrl-C, warnings and generators that fits share are what they are in a loop over the fits.
 """
 
 from __future__ import annotations
 
-import threading
 from collections import defaultdict
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
-from functools import partial
+from collections.abc import Callable, Sequence
 from traceback import clear_frames
-from typing import Any, Generic, TypeVar
+from typing import Any
 
-import numpy as np
+from .._threads import single_blas_thread
+from ..estimator import BaseImputer, FitTask
+from ._descent import Descended, DescentProblem, descend_on_gpu
+from .sinkhorn import DescentStart, SinkhornImputer
 
-from ..estimator import BaseImputer
-from ..fitting import Callback
-from ..fitting.checkpoint import NO_CHECKPOINT, Checkpoint
-from ._descent import Descended, DescentSchedule, Score, descend
-from ._gpu_steps import Fit, GpuSteps
-
-_MOST_WAITING = 32  # each takes some ten frames of Python's stack, which ends at 1000
-_here = threading.local()  # a party is of one call stack, and a stack is of one thread
-
-Result = TypeVar("Result")
+_MOST_TOGETHER = 32  # each holds a copy of its table
 
 
 def fit_transform_many(imputers: Sequence[BaseImputer], tables: Sequence[Any]) -> list[Any]:
@@ -66,101 +56,105 @@ def fit_transform_many(imputers: Sequence[BaseImputer], tables: Sequence[Any]) -
         raise ValueError(f"each imputer needs its table, got {len(imputers)} imputers and {len(tables)} tables")
     if len(set(map(id, imputers))) < len(imputers):
         raise ValueError("an imputer can hold one fit only, got the same one twice; pass copies made by sklearn.base.clone")
-    results = side_by_side([partial(imputer.fit_transform, X) for imputer, X in zip(imputers, tables, strict=True)])
+    fits = [FitInParts(imputer, X) for imputer, X in zip(imputers, tables, strict=True)]
+    results: list[Any] = []
+    for begin in range(0, len(fits), _MOST_TOGETHER):
+        some = fits[begin : begin + _MOST_TOGETHER]
+        errors = [_error_of(fit.prepare) for fit in some]
+        descend_together([fit for fit, error in zip(some, errors, strict=True) if error is None])
+        errors = [error or _error_of(fit.finish) for fit, error in zip(some, errors, strict=True)]
+        results += [error or fit.completed for fit, error in zip(some, errors, strict=True)]
     for result in results:
         if isinstance(result, Exception):
             raise result
     return results
 
 
-def side_by_side(calls: Sequence[Callable[[], Result]]) -> list[Result | Exception]:
-    """What the calls return or raise; the fits in them meet."""
-    party = _Party(calls)
-    outer, _here.party = getattr(_here, "party", None), party
+def _error_of(part: Callable[[], None]) -> Exception | None:
     try:
-        party.begin_calls(until=lambda: False)
-    finally:
-        _here.party = outer
-    return [party.results[k] for k in range(len(calls))]
+        part()
+    except Exception as error:
+        return error
+    return None
 
 
-@dataclass
-class Descent:
-    """What a fit wants done on the GPU, and what came of it."""
+class FitInParts:
+    """An imputer's ``fit_transform`` in two parts, between which `descend_together` is called; ``completed`` is its result.
 
-    fit: Fit
-    schedule: DescentSchedule
-    batch_size: int
-    n_pairs: int
-    score: Score | None
-    result: Descended | Exception | None = field(default=None, init=False)
+    A fit for the CPU, one that somebody watches or limits, and one of another imputer is done with the first part.
+    """
 
-    def run(self, callbacks: Sequence[Callback], checkpoint: Checkpoint) -> Descended:
-        """Descend: alone if somebody watches, or else with the other fits of a party."""
-        party: _Party[Any] | None = getattr(_here, "party", None)
-        if party is None or callbacks or checkpoint.path is not None or self.schedule.deadline < np.inf:
-            return _descend([self], callbacks, checkpoint)[0]
-        return party.descend(self)
+    completed: Any = None
+
+    def __init__(self, imputer: BaseImputer, X: Any):
+        self._imputer, self._X = imputer, X
+        self._task: FitTask | None = None
+        self._start: DescentStart | None = None
+        self._result: Descended | Exception | None = None
+
+    def prepare(self) -> None:
+        """The first part."""
+        imputer = self._imputer
+        if not isinstance(imputer, SinkhornImputer) or imputer.is_watched:
+            self.completed = imputer.fit_transform(self._X)
+            return
+        task = self._task = imputer.begin_fit(self._X)
+        with single_blas_thread():
+            start = imputer.prepare(task.values, task.missing, task.layout, task.seed)
+        self._start = start
+        if not imputer.may_use_gpu(start.problem):
+            self.finish()
 
     @property
-    def kind(self) -> tuple[Any, ...]:
-        """What fits side by side have in common."""
-        plan = self.fit.plan
-        learns_metric, has_pools = len(self.fit.geometry.metric) > 0, len(plan.x_rows) > 0
-        iterations = plan.n_cross_iterations, plan.n_self_iterations
-        return self.fit.free.shape, self.schedule, self.batch_size, self.n_pairs, iterations, learns_metric, has_pools
+    def problem(self) -> DescentProblem | None:
+        """What is to be solved on a GPU."""
+        return None if self._start is None else self._start.problem
+
+    def give(self, result: Descended | Exception) -> None:
+        """Tell where the descent has led."""
+        self._result = result
+
+    def finish(self) -> None:
+        """The last part; it raises what the descent raised, unless the CPU can take over."""
+        imputer, task, start = self._imputer, self._task, self._start
+        if task is None or start is None or not isinstance(imputer, SinkhornImputer):
+            return
+        with single_blas_thread():
+            fit = imputer.finish(start, task.missing, self._descended)
+        imputer.end_fit(task, fit)
+        self.completed, self._start = imputer.complete_table(task, fit), None
+
+    def _descended(self) -> Descended:
+        if not isinstance(self._result, Descended):
+            raise self._result or RuntimeError("descend_together must be called before")
+        return self._result
 
 
-class _Party(Generic[Result]):
-    """Calls that are begun one inside the other, and the fits in them that wait to descend."""
-
-    def __init__(self, calls: Sequence[Callable[[], Result]]):
-        self.results: dict[int, Result | Exception] = {}
-        self._to_begin: Iterator[tuple[int, Callable[[], Result]]] = iter(enumerate(calls))
-        self._waiting: list[Descent] = []
-
-    def begin_calls(self, until: Callable[[], bool]) -> None:
-        """Begin what nobody has begun yet; an error is that call's alone, not of the one that it was begun in."""
-        while not until() and (following := next(self._to_begin, None)) is not None:
-            k, call = following
-            try:
-                self.results[k] = call()
-            except Exception as error:
-                self.results[k] = error
-
-    def descend(self, descent: Descent) -> Descended:
-        """Wait for the others, or be the one who descends for all."""
-        self._waiting.append(descent)
-        if len(self._waiting) < _MOST_WAITING:
-            self.begin_calls(until=lambda: descent.result is not None)
-        if descent.result is None:
-            groups: dict[Any, list[Descent]] = defaultdict(list)
-            for waiting in self._waiting:
-                groups[waiting.kind].append(waiting)
-            self._waiting = []
-            for group in groups.values():
-                _descend_for(group)
-        assert descent.result is not None
-        if isinstance(descent.result, Exception):
-            raise descent.result
-        return descent.result
+def descend_together(fits: Sequence[FitInParts]) -> None:
+    """Solve what prepared fits wait for, all of a kind at once."""
+    groups: dict[Any, list[FitInParts]] = defaultdict(list)
+    for fit in fits:
+        if fit.problem is not None:
+            groups[fit.problem.kind].append(fit)
+    for group in groups.values():
+        _descend_for(group)
 
 
-def _descend_for(group: Sequence[Descent]) -> None:
+def _descend_for(group: Sequence[FitInParts]) -> None:
     """Give each its result. A group that fails is tried again in halves: fewer need less memory, and an error is of one."""
     try:
-        outcomes = _descend(group, [], NO_CHECKPOINT)
+        results = descend_on_gpu([fit.problem for fit in group if fit.problem is not None])
     except Exception as error:
         _let_go_of_memory(error)
         if len(group) == 1:
-            group[0].result = error
+            group[0].give(error)
         else:
             middle = len(group) // 2
             _descend_for(group[:middle])
             _descend_for(group[middle:])
     else:
-        for descent, outcome in zip(group, outcomes, strict=True):
-            descent.result = outcome
+        for fit, result in zip(group, results, strict=True):
+            fit.give(result)
 
 
 def _let_go_of_memory(error: BaseException) -> None:
@@ -168,9 +162,3 @@ def _let_go_of_memory(error: BaseException) -> None:
     clear_frames(error.__traceback__)
     if error.__cause__ is not None:
         _let_go_of_memory(error.__cause__)
-
-
-def _descend(group: Sequence[Descent], callbacks: Sequence[Callback], checkpoint: Checkpoint) -> list[Descended]:
-    first = group[0]
-    steps = GpuSteps([each.fit for each in group], first.schedule.n_steps, first.batch_size, first.n_pairs)
-    return descend(steps, first.schedule, [each.score for each in group], callbacks, checkpoint)

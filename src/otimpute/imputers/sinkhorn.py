@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache
 from typing import Any, ClassVar, Self, Unpack
@@ -14,14 +16,14 @@ from .._random import generator
 from .._stored import Maybe, Whole, stored
 from .._threads import n_threads
 from ..estimator import TableParameters, score_cells
-from ..fitting import ColumnLayout, FitSummary, check_callbacks, progress_bar
-from ..fitting.checkpoint import Checkpoint
-from ._batches import Plan, make_geometry
+from ..fitting import CellFit, ColumnLayout, FitSummary, StopReason, check_callbacks, progress_bar
+from ..fitting.checkpoint import NO_CHECKPOINT, Checkpoint
+from ..fitting.training import TrainingOutcome
+from ._batches import make_geometry
 from ._cpu_steps import CpuSteps, make_cells
-from ._descent import Descended, DescentSchedule, descend, empty_history
+from ._descent import Descended, DescentProblem, DescentSchedule, descend, descend_on_gpu, empty_history
 from ._gpu_steps import Fit
 from ._new_rows import Reference
-from ._side_by_side import Descent
 from ._transport_imputer import Prepared, TransportImputer, TransportModel
 
 _FEWEST_STEPS = 1000
@@ -43,6 +45,15 @@ class SinkhornModel(TransportModel):
     def _complete(self, work: NDArray[np.float32], holes: NDArray[np.bool_]) -> None:
         if self.reference is not None:
             self.reference.impute(work, holes, n_threads(self.n_jobs))
+
+
+@dataclass(frozen=True)
+class DescentStart:
+    """A fit before its first step."""
+
+    prepared: Prepared
+    seed: int
+    problem: DescentProblem
 
 
 class SinkhornImputer(TransportImputer):
@@ -265,42 +276,75 @@ class SinkhornImputer(TransportImputer):
         deadline: float,
         checkpoint: Checkpoint,
     ) -> tuple[NDArray[np.float32], SinkhornModel, FitSummary]:
-        prepared = self._prepare(values, missing, layout, checkpoint.seed, deadline)
-        plan, batch_size = self._choose_plan(prepared.free, checkpoint.seed)
-        summary, device = self._descend(prepared, plan, batch_size, deadline, checkpoint)
-        reference = self._build_reference(prepared, checkpoint.seed)
-        model = SinkhornModel(prepared.columns, prepared.chosen(batch_size, device), reference, self.n_jobs)
-        return prepared.work, model, summary
+        start = self.prepare(values, missing, layout, checkpoint.seed, deadline)
+        return self._finish(start, *self._descend(start, checkpoint))
+
+    def prepare(
+        self,
+        values: NDArray[np.floating],
+        missing: NDArray[np.bool_],
+        layout: ColumnLayout,
+        seed: int,
+        deadline: float = math.inf,
+    ) -> DescentStart:
+        """Everything before the first step."""
+        prepared = self._prepare(values, missing, layout, seed, deadline)
+        work, hidden, free, truth = prepared.work, prepared.hidden, prepared.free, prepared.truth
+        plan, batch_size = self._choose_plan(free, seed)
+        geometry = make_geometry(prepared.metric, prepared.epsilon, len(prepared.columns), work.shape[1])
+        is_hidden = hidden[free]
+        score = (lambda mean: score_cells(truth, mean[is_hidden])) if hidden.any() else None
+        schedule = self._schedule(len(work), batch_size, deadline)
+        return DescentStart(
+            prepared, seed, DescentProblem(Fit(work, free, geometry, plan), schedule, batch_size, self.n_pairs, score)
+        )
+
+    @property
+    def is_watched(self) -> bool:
+        """Whether somebody watches or limits fits, which then run alone."""
+        limits = (self.callbacks, self.checkpoint, self.max_seconds)
+        return bool(self.verbose) or any(each is not None for each in limits)
+
+    def may_use_gpu(self, problem: DescentProblem) -> bool:
+        """Whether a descent would begin on a GPU."""
+        return bool(problem.fit.free.any()) and self._wants_gpu(problem.n_compared)
+
+    def finish(self, start: DescentStart, missing: NDArray[np.bool_], on_gpu: Callable[[], Descended] | None = None) -> CellFit:
+        """Everything after the first step, which may have been taken elsewhere: ``on_gpu`` returns what it led to."""
+        work, model, summary = self._finish(start, *self._descend(start, NO_CHECKPOINT, on_gpu))
+        return CellFit(model.columns.read_holes(work, missing, n_threads(self.n_jobs)), model, summary)
 
     def _descend(
-        self, prepared: Prepared, plan: Plan, batch_size: int, deadline: float, checkpoint: Checkpoint
-    ) -> tuple[FitSummary, str]:
-        """Algorithm 1 on the prepared working copy, in place; and the device it ran on."""
-        work, hidden, free, truth = prepared.work, prepared.hidden, prepared.free, prepared.truth
-        d = len(prepared.columns)
-        if not free.any():
-            return FitSummary("step", 0, True, "nothing missing", empty_history(validates=False)), "cpu"
-        is_hidden = hidden[free]
-        schedule = self._schedule(len(work), batch_size, deadline)
-        geometry = make_geometry(prepared.metric, prepared.epsilon, d, work.shape[1])
-        score = (lambda mean: score_cells(truth, mean[is_hidden])) if hidden.any() else None
+        self, start: DescentStart, checkpoint: Checkpoint, on_gpu: Callable[[], Descended] | None = None
+    ) -> tuple[Descended, str]:
+        """Algorithm 1 on the prepared working copy; and the device it ran on."""
+        problem, fit = start.problem, start.problem.fit
+        if not fit.free.any():
+            outcome = TrainingOutcome(0, 0, StopReason.NOTHING_MISSING, empty_history(validates=False))
+            return Descended(np.empty(0), outcome), "cpu"
         with progress_bar("Sinkhorn imputation", self.verbose) as bar:
             callbacks = [*bar, *check_callbacks(self.callbacks)]
 
             def on_cpu() -> Descended:
-                steps = CpuSteps(make_cells(work, free), geometry, plan, batch_size, self.n_pairs, n_threads(self.n_jobs))
-                return descend(steps, schedule, [score], callbacks, checkpoint)[0]
+                cells, n_jobs = make_cells(fit.values, fit.free), n_threads(self.n_jobs)
+                steps = CpuSteps(cells, fit.geometry, fit.plan, problem.batch_size, problem.n_pairs, n_jobs)
+                return descend(steps, problem.schedule, [problem.score], callbacks, checkpoint)[0]
 
-            def on_gpu() -> Descended:
-                descent = Descent(Fit(work, free, geometry, plan), schedule, batch_size, self.n_pairs, score)
-                return descent.run(callbacks, checkpoint)
-
-            n_compared = schedule.n_steps * self.n_pairs * batch_size**2
-            descended, device = self._on_device(on_cpu, on_gpu, n_compared, checkpoint)
+            alone = on_gpu or (lambda: descend_on_gpu([problem], callbacks, checkpoint)[0])
+            descended, device = self._on_device(on_cpu, alone, problem.n_compared, checkpoint)
             bar.ended(descended.outcome.stop_reason)
-        work[:, :d][free] = descended.cells
-        work[:, :d][hidden] = truth
-        return descended.outcome.summary(), device
+        return descended, device
+
+    def _finish(
+        self, start: DescentStart, descended: Descended, device: str
+    ) -> tuple[NDArray[np.float32], SinkhornModel, FitSummary]:
+        prepared, d = start.prepared, len(start.prepared.columns)
+        prepared.work[:, :d][prepared.free] = descended.cells
+        prepared.work[:, :d][prepared.hidden] = prepared.truth
+        reference = self._build_reference(prepared, start.seed)
+        chosen = prepared.chosen(start.problem.batch_size, device)
+        model = SinkhornModel(prepared.columns, chosen, reference, self.n_jobs)
+        return prepared.work, model, descended.outcome.summary()
 
     def _publish(self) -> None:
         super()._publish()
