@@ -1,9 +1,9 @@
 """Imputers by optimal transport."""
 
-from ._side_by_side import FitInParts, descend_together, fit_transform_many
-from .meta_sinkhorn import MetaSinkhornImputer
-from .round_robin import RoundRobinImputer
-from .sinkhorn import SinkhornImputer
+from .meta_sinkhorn.meta_sinkhorn_imputer import MetaSinkhornImputer
+from .round_robin.round_robin_imputer import RoundRobinImputer
+from .side_by_side import FitInParts, descend_together, fit_transform_many
+from .sinkhorn.sinkhorn_imputer import SinkhornImputer
 
 __all__ = [
     "FitInParts",
