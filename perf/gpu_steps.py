@@ -30,9 +30,9 @@ from gpu_clock import BYTES, EXPONENTIALS, FLOPS, TF32_FLOPS, median_seconds
 
 from otimpute import SinkhornImputer
 from otimpute.datasets import load_dataset
-from otimpute.imputers._batches import make_geometry
-from otimpute.imputers._gpu_steps import GpuSteps
-from otimpute.imputers._gpu_tables import GpuTables
+from otimpute.imputers.batches.divergence import make_geometry
+from otimpute.imputers.gpu.gpu_steps import GpuSteps
+from otimpute.imputers.gpu.gpu_tables import GpuTables
 from otimpute.missingness import MCAR, hide
 
 N_CROSS, N_SELF = 20, 3
