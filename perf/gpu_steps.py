@@ -89,9 +89,7 @@ def throughput() -> None:
     clouds = rng.normal(size=(n_pairs, 2, m, d)).astype(np.float32)
     clouds[:, 1, :, 0] += 0.5
     epsilon = 0.05 * d
-    tables = GpuTables(
-        [make_geometry(np.zeros((0, 0)), epsilon, d, d + 1)], n_pairs * 2 * m, 1, m, n_pairs, (N_CROSS, N_SELF)
-    )
+    tables = GpuTables([make_geometry(np.zeros((0, 0)), epsilon, d, d + 1)], n_pairs * 2 * m, 1, m, n_pairs, (N_CROSS, N_SELF))
     tables.values[0, :, :d] = torch.from_numpy(clouds).flatten(0, 2)
     tables.map_all()
     rows = torch.arange(tables.n_rows, dtype=torch.int32, device=tables.device)[None]

@@ -17,7 +17,6 @@ from otimpute.catalogue import EXPERTS, MECHANISMS, METHODS, METRICS, Method, im
 from otimpute.estimator import BaseImputer
 from otimpute.missingness import Mechanism
 
-
 NEEDS = {
     "otimpute.imputers.gpu.kernels": "triton",
     "otimpute.imputers.meta_sinkhorn.joint_completer": "torch",
