@@ -62,8 +62,8 @@ class TrainingOutcome:
 
     def summary(self, counted: str = "step", settled: Sequence[str] = _SETTLED) -> FitSummary:
         """The same as it is kept with a fit; ``settled`` are the reasons to stop that mean success."""
-        converged = self.stop_reason in settled
-        return FitSummary(counted, self.n_steps, converged, self.stop_reason, self.history, self.best_step)
+        reason, converged = str(self.stop_reason), self.stop_reason in settled
+        return FitSummary(counted, self.n_steps, converged, reason, self.history, self.best_step)
 
 
 class Process(ABC):
