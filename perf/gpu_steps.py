@@ -30,9 +30,9 @@ from gpu_clock import BYTES, EXPONENTIALS, FLOPS, TF32_FLOPS, median_seconds
 
 from otimpute import SinkhornImputer
 from otimpute.datasets import load_dataset
-from otimpute.imputers._batches import make_geometry
-from otimpute.imputers._gpu_steps import GpuSteps
-from otimpute.imputers._gpu_tables import GpuTables
+from otimpute.imputers.batches.divergence import make_geometry
+from otimpute.imputers.gpu.gpu_steps import GpuSteps
+from otimpute.imputers.gpu.gpu_tables import GpuTables
 from otimpute.missingness import MCAR, hide
 
 N_CROSS, N_SELF = 20, 3
@@ -89,9 +89,7 @@ def throughput() -> None:
     clouds = rng.normal(size=(n_pairs, 2, m, d)).astype(np.float32)
     clouds[:, 1, :, 0] += 0.5
     epsilon = 0.05 * d
-    tables = GpuTables(
-        [make_geometry(np.zeros((0, 0)), epsilon, d, d + 1)], n_pairs * 2 * m, 1, m, n_pairs, (N_CROSS, N_SELF)
-    )
+    tables = GpuTables([make_geometry(np.zeros((0, 0)), epsilon, d, d + 1)], n_pairs * 2 * m, 1, m, n_pairs, (N_CROSS, N_SELF))
     tables.values[0, :, :d] = torch.from_numpy(clouds).flatten(0, 2)
     tables.map_all()
     rows = torch.arange(tables.n_rows, dtype=torch.int32, device=tables.device)[None]

@@ -27,7 +27,7 @@ from gpu_clock import BYTES, EXPONENTIALS, FLOPS, TF32_FLOPS, median_seconds
 from torch import Tensor
 
 from otimpute._gpu import tensors_on
-from otimpute.transport.kernels import _streaming as streaming
+from otimpute.transport.kernels import streaming
 
 SCALINGS = (0.5, 0.7, 0.8, 0.9, 0.95, 0.97, 0.99)
 MAX_SWEEPS = 1000

@@ -22,8 +22,8 @@ import numpy as np
 from joblib import Parallel, delayed
 from scipy.signal import lfilter
 
-import otimpute.imputers._metric as metric_module
-import otimpute.imputers._transport_imputer as transport_module
+import otimpute.imputers.preparation.metric as metric_module
+import otimpute.imputers.transport_imputer as transport_module
 from otimpute import SinkhornImputer
 from otimpute.baselines import GaussianEMImputer, ICEImputer
 from otimpute.metrics import energy_distance, mae, rmse, wasserstein2

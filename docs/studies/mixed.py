@@ -23,7 +23,7 @@ import numpy as np
 import polars as pl
 
 from otimpute.catalogue import make_imputer
-from otimpute.imputers import _metric
+from otimpute.imputers.preparation import metric as _metric
 from otimpute.metrics.mixed import score_table
 from otimpute.missingness import MCAR, hide
 from otimpute.table import categories

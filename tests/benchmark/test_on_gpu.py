@@ -14,7 +14,7 @@ from otimpute import _gpu
 from otimpute.benchmark import Record, Suite, Task, execute, load_suite, run_suite
 from otimpute.benchmark.run_task import run_task, run_tasks
 from otimpute.benchmark.suite import Method
-from otimpute.imputers import SinkhornImputer, _side_by_side
+from otimpute.imputers import SinkhornImputer, side_by_side
 
 torch = pytest.importorskip("torch")
 pytest.importorskip("triton")
@@ -37,20 +37,20 @@ def without_chance(record: Record) -> dict[str, Any]:
 
 def test_tasks_side_by_side_have_the_scores_of_each_alone_and_their_own_troubles(monkeypatch: pytest.MonkeyPatch) -> None:
     sizes: list[int] = []
-    descend, fit_transform = _side_by_side._descend, SinkhornImputer.fit_transform
+    descend, begin_fit = side_by_side.descend_on_gpu, SinkhornImputer.begin_fit
 
-    def counted(group: Any, *others: Any) -> Any:
+    def counted(group: Any) -> Any:
         sizes.append(len(group))
-        return descend(group, *others)
+        return descend(group)
 
     def troubled(imputer: SinkhornImputer, X: Any) -> Any:
         if imputer.random_state == 1:
             raise ZeroDivisionError("of seed 1")
         warnings.warn(f"of seed {imputer.random_state}", stacklevel=1)
-        return fit_transform(imputer, X)
+        return begin_fit(imputer, X)
 
-    monkeypatch.setattr(_side_by_side, "_descend", counted)
-    monkeypatch.setattr(SinkhornImputer, "fit_transform", troubled)
+    monkeypatch.setattr(side_by_side, "descend_on_gpu", counted)
+    monkeypatch.setattr(SinkhornImputer, "begin_fit", troubled)
     together = run_tasks(TASKS)
     assert sizes == [2]
     assert [record.status for record in together] == ["ok", "failed", "ok"]

@@ -42,7 +42,7 @@ def is_filled_in_its_holes_only(before: bytes, after: bytes) -> bool:
     return all(new.strip() not in (b"", b"NA", b"?") if old in (b"", b"NA", b"?") else old == new for old, new in pairs[:-1])
 
 
-@pytest.mark.parametrize("options", ["--method mean", "--method sinkhorn --set max_steps=20", "--set experts=gaussian"])
+@pytest.mark.parametrize("options", ["--method mean", "--method sinkhorn --set max_steps=20", "--set experts=gaussian_em"])
 def test_only_the_holes_of_a_csv_change(invoke: Any, table: Path, options: str) -> None:
     result = invoke("impute", "in.csv", "-o", "out.csv", "--exclude", "id,big", *options.split())
     assert is_filled_in_its_holes_only(CSV, Path("out.csv").read_bytes())
@@ -146,7 +146,10 @@ def test_an_existing_file_is_refused_before_anything_is_read(invoke: Any, table:
             "--set of sinkhorn must be one of 'batch_size', .*; did you mean 'max_steps'?",
         ),
         (["--set", "max_steps=2"], "--set of auto must be one of 'device', 'experts', 'n_splits', 'target', got 'max_steps'"),
-        (["--set", "experts=gaussian,tree"], "in.csv: a name in experts must be one of .*, got 'tree'; did you mean 'trees'?"),
+        (
+            ["--set", "experts=ice,extra_tree"],
+            "a name in experts must be one of .*, got 'extra_tree'; did you mean 'extra_trees'?",
+        ),
         (["--set", "experts=3"], "in.csv: experts must be a list of names or imputers"),
         (["-m", "sinkhorn", "--set", "callbacks=2"], "--set of sinkhorn must be one of"),
         (["--set", "max_steps"], "--set takes key=value, such as max_steps=2000, got 'max_steps'"),

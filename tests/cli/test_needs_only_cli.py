@@ -43,7 +43,7 @@ def test_files_are_looked_at_filled_and_judged(tmp_path: Path) -> None:
     run_commands(
         tmp_path,
         "otimpute inspect small.csv",
-        "otimpute impute small.csv -o out.csv --report r.html --mask mask.csv --std std.csv --set experts=gaussian",
+        "otimpute impute small.csv -o out.csv --report r.html --mask mask.csv --std std.csv --set experts=gaussian_em",
         "otimpute fit small.csv --model small.otimpute --method sinkhorn",
         "otimpute apply small.otimpute small.csv -o applied.parquet",
         "otimpute report small.otimpute small.csv -o model.html",

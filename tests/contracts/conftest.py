@@ -28,7 +28,7 @@ def own_model(d_in: int) -> Any:
 def own_completer(n_columns: int = 4) -> Any:
     import torch
 
-    from otimpute.imputers.joint_completer import JointCompleter
+    from otimpute.imputers.meta_sinkhorn.joint_completer import JointCompleter
 
     with torch.random.fork_rng():
         torch.manual_seed(0)

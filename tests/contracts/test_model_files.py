@@ -245,7 +245,7 @@ def test_a_module_serves_as_well_as_a_function_and_stays_as_it_is(models: Any) -
 def test_other_modules_are_refused_with_a_reason(models: Any) -> None:
     import torch
 
-    from otimpute.imputers.joint_completer import JointCompleter
+    from otimpute.imputers.meta_sinkhorn.joint_completer import JointCompleter
 
     completer, model = models.file("own-completer"), models.file("own-model")
     with pytest.raises(StoredFileError, match=r"'network.0.weight' of completer has shape \(6, 8\).*in the file \(5, 8\)"):
@@ -262,7 +262,7 @@ def test_other_modules_are_refused_with_a_reason(models: Any) -> None:
 
 @needs_torch
 def test_state_that_is_no_array_is_refused_when_saved(models: Any, tmp_path: Path) -> None:
-    from otimpute.imputers.joint_completer import JointCompleter
+    from otimpute.imputers.meta_sinkhorn.joint_completer import JointCompleter
 
     class WithNotes(JointCompleter):
         def get_extra_state(self) -> Any:

@@ -40,13 +40,14 @@ class LosesEntries:
     def fit_transform(self, X: Any, y: Any = None) -> Any:
         return self.fit(X, y).transform(X)  # type: ignore[attr-defined]
 
-    def _read(self, X: Any, *, reset: bool) -> Any:
-        table = super()._read(X, reset=reset)  # type: ignore[misc]
-        if isinstance(table.source, nw.DataFrame) or (reset and min(table.missing.shape) < 3):
+    def _as_table(self, read: Any, encoding: Any) -> Any:
+        table = super()._as_table(read, encoding)  # type: ignore[misc]
+        in_training = not self.__sklearn_is_fitted__()  # type: ignore[attr-defined]
+        if isinstance(table.source, nw.DataFrame) or (in_training and min(table.missing.shape) < 3):
             return table
         bits = np.ascontiguousarray(table.values, dtype=np.float64).view(np.uint64)
         lost = (bits * np.uint64(0x9E3779B97F4A7C15) >> np.uint64(40)) % np.uint64(7) == 0
-        if reset:
+        if in_training:
             lost[:, lost.all(axis=0)] = False
         table.missing[:] |= lost
         return table

@@ -25,7 +25,7 @@ from hypothesis import strategies as st
 import otimpute._interrupt as interrupt
 import otimpute.fitting.checkpoint as checkpoints
 import otimpute.fitting.training as training
-import otimpute.imputers._cpu_steps as cpu_steps
+import otimpute.imputers.sinkhorn.cpu_steps as cpu_steps
 from otimpute import MetaSinkhornImputer, RoundRobinImputer, SinkhornImputer
 from otimpute._archive import read_archive, write_archive
 from otimpute._stored import Place

@@ -7,10 +7,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-import otimpute.imputers._transport_imputer as transport_imputer
+import otimpute.imputers.transport_imputer as transport_imputer
 from otimpute import MetaSinkhornImputer, RoundRobinImputer
 from otimpute.exceptions import GpuError, OtimputeWarning
-from otimpute.imputers._gpu_batches import GpuBatches, _Pairs
+from otimpute.imputers.gpu.gpu_batches import GpuBatches, _Pairs
 
 torch = pytest.importorskip("torch")
 pytest.importorskip("triton")

@@ -10,18 +10,18 @@ import pytest
 from scipy.special import logsumexp, softmax
 
 import otimpute.fitting.checkpoint as checkpoints
-import otimpute.imputers._gpu_steps as gpu_steps
-import otimpute.imputers._gpu_tables as gpu_tables
-import otimpute.imputers._transport_imputer as transport_imputer
+import otimpute.imputers.gpu.gpu_steps as gpu_steps
+import otimpute.imputers.gpu.gpu_tables as gpu_tables
+import otimpute.imputers.transport_imputer as transport_imputer
 from kernels import HAS_GPU
 from otimpute import SinkhornImputer, _gpu
 from otimpute.exceptions import GpuError, OtimputeWarning
-from otimpute.imputers._batches import Plan, make_geometry
-from otimpute.imputers._cpu_steps import CpuSteps, make_cells
-from otimpute.imputers._gpu_steps import Fit, GpuSteps
-from otimpute.imputers._gpu_tables import GpuTables
-from otimpute.imputers._pairs import ALL_ROWS
-from otimpute.imputers._working_copy import padded_width
+from otimpute.imputers.batches.divergence import Plan, make_cells, make_geometry
+from otimpute.imputers.batches.pairs import ALL_ROWS
+from otimpute.imputers.gpu.gpu_steps import Fit, GpuSteps
+from otimpute.imputers.gpu.gpu_tables import GpuTables
+from otimpute.imputers.preparation.working_copy import padded_width
+from otimpute.imputers.sinkhorn.cpu_steps import CpuSteps
 
 torch = pytest.importorskip("torch")
 pytest.importorskip("triton")
@@ -148,7 +148,7 @@ BETWEEN_KERNELS = pytest.mark.skipif(HAS_GPU, reason="only the interpreter lets 
 
 @BETWEEN_KERNELS
 def test_what_float32_cannot_scale_is_solved_in_the_log_domain(monkeypatch: pytest.MonkeyPatch) -> None:
-    from otimpute.imputers import _gpu_kernels
+    from otimpute.imputers.gpu import kernels as gpu_kernels
 
     def not_fine(original: Any) -> Any:
         def balance(*arguments: Any) -> Any:
@@ -158,7 +158,7 @@ def test_what_float32_cannot_scale_is_solved_in_the_log_domain(monkeypatch: pyte
         return balance
 
     for name in ("balance", "balance_self"):
-        monkeypatch.setattr(_gpu_kernels, name, not_fine(getattr(_gpu_kernels, name)))
+        monkeypatch.setattr(gpu_kernels, name, not_fine(getattr(gpu_kernels, name)))
     work, free, A = table(24, 4)
     geometry = make_geometry(A @ A.T, 0.3, 4, work.shape[1])
     assert_alike(*both([(work, free, geometry)], [Plan(7, ALL_ROWS, ALL_ROWS, 20, 3)], 8, 2, 2), 2)
@@ -167,10 +167,10 @@ def test_what_float32_cannot_scale_is_solved_in_the_log_domain(monkeypatch: pyte
 @BETWEEN_KERNELS
 @pytest.mark.parametrize("m", [13, 16])
 def test_scalings_are_enough_for_ordinary_batches(m: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    from otimpute.imputers import _gpu_kernels
+    from otimpute.imputers.gpu import kernels as gpu_kernels
 
     for name in ("balance_logarithms", "balance_self_logarithms"):
-        monkeypatch.setattr(_gpu_kernels, name, lambda *_: pytest.fail("took the slow way"))
+        monkeypatch.setattr(gpu_kernels, name, lambda *_: pytest.fail("took the slow way"))
     work, free, A = table(40, 4)
     geometry = make_geometry(A @ A.T, 0.3, 4, work.shape[1])
     assert_alike(*both([(work, free, geometry)], [Plan(7, ALL_ROWS, ALL_ROWS, 20, 3)], m, 2, 2), 2)

@@ -8,28 +8,28 @@ import numpy as np
 import pytest
 
 from otimpute.gaussian import fit_gaussian
-from otimpute.imputers._batches import (
+from otimpute.imputers.batches.divergence import (
     SELF,
     Geometry,
     Plan,
     collect_rows,
     column_gradient,
     draw_pair,
+    make_cells,
     make_gradients,
     make_workspace,
     pair_gradient,
 )
-from otimpute.imputers._cpu_steps import make_cells
-from otimpute.imputers._net_models import (
+from otimpute.imputers.batches.pairs import ALL_ROWS
+from otimpute.imputers.preparation.working_copy import padded_width
+from otimpute.imputers.round_robin.net_models import (
     NetModels,
     gaussian_regressions,
     layer_sizes,
     linear_parameters,
     random_parameters,
 )
-from otimpute.imputers._nets import Nets, Target, backward, begin_update, finish_update, forward, n_parameters
-from otimpute.imputers._pairs import ALL_ROWS
-from otimpute.imputers._working_copy import padded_width
+from otimpute.imputers.round_robin.nets import Nets, Target, backward, begin_update, finish_update, forward, n_parameters
 from otimpute.transport import sinkhorn_divergence
 
 MODELS = ["linear", "mlp"]

@@ -11,16 +11,16 @@ import pytest
 from sklearn.datasets import load_breast_cancer, load_wine
 
 import otimpute._interrupt as interrupt
-import otimpute.imputers._transport_imputer as transport_imputer
-import otimpute.imputers._working_copy as working_copy
+import otimpute.imputers.preparation.working_copy as working_copy
+import otimpute.imputers.transport_imputer as transport_imputer
 from otimpute import RoundRobinImputer
 from otimpute.datasets import make_toy
 from otimpute.exceptions import DivergedError, FitStoppedWarning, OtimputeWarning
 from otimpute.fitting import FitProgress
-from otimpute.imputers._batches import draw_pair
-from otimpute.imputers._cycles import ColumnOrder
-from otimpute.imputers._net_models import NetTrainer
-from otimpute.imputers._trainees import choose_trainees
+from otimpute.imputers.batches.divergence import draw_pair
+from otimpute.imputers.round_robin.cycles import ColumnOrder
+from otimpute.imputers.round_robin.net_models import NetTrainer
+from otimpute.imputers.round_robin.trainees import choose_trainees
 from otimpute.metrics import energy_distance, mae, rmse
 
 QUICK = {"max_cycles": 2, "n_updates": 3, "n_pairs": 2, "random_state": 0}
@@ -535,7 +535,7 @@ def test_progress_is_shown_without_rich(monkeypatch: pytest.MonkeyPatch, capsys:
 
 
 def test_networks_that_no_memory_holds_are_refused() -> None:
-    from otimpute.imputers._net_models import layer_sizes, random_parameters
+    from otimpute.imputers.round_robin.net_models import layer_sizes, random_parameters
 
     with pytest.raises(ValueError, match='grow with the cube of the columns; use model="linear"'):
         random_parameters(layer_sizes("mlp", 999), 1000, np.random.default_rng(0))

@@ -11,12 +11,13 @@ import pandas as pd
 import pytest
 from sklearn.base import clone
 
-import otimpute.imputers._transport_imputer as transport_imputer
+import otimpute.imputers.transport_imputer as transport_imputer
 from otimpute import SinkhornImputer, fit_transform_many
 from otimpute.exceptions import DivergedError, GpuError, OtimputeWarning
 from otimpute.fitting.training import TrainingOutcome
-from otimpute.imputers import _side_by_side
-from otimpute.imputers._descent import Descended, empty_history
+from otimpute.imputers import side_by_side
+from otimpute.imputers.sinkhorn import descent
+from otimpute.imputers.sinkhorn.descent import Descended, empty_history
 
 torch = pytest.importorskip("torch")
 pytest.importorskip("triton")
@@ -37,13 +38,13 @@ def imputer(seed: int = 0, **changes: Any) -> SinkhornImputer:
 def group_sizes(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     """How many fits each descent on the GPU had."""
     sizes: list[int] = []
-    made = _side_by_side.GpuSteps
+    made = descent.GpuSteps
 
     def make(fits: Any, *others: Any) -> Any:
         sizes.append(len(fits))
         return made(fits, *others)
 
-    monkeypatch.setattr(_side_by_side, "GpuSteps", make)
+    monkeypatch.setattr(descent, "GpuSteps", make)
     return sizes
 
 
@@ -113,7 +114,7 @@ def failing(monkeypatch: pytest.MonkeyPatch, error_for: Callable[[list[Any]], Ex
     """A GPU on which some groups fail; returns the sizes of the groups that try."""
     sizes: list[int] = []
     dead: list[Any] = []
-    made = _side_by_side.GpuSteps
+    made = descent.GpuSteps
 
     class Failing(made):  # type: ignore[misc, valid-type]
         def __init__(self, fits: list[Any], *others: Any):
@@ -128,7 +129,7 @@ def failing(monkeypatch: pytest.MonkeyPatch, error_for: Callable[[list[Any]], Ex
             dead.append(weakref.ref(self))
             raise error
 
-    monkeypatch.setattr(_side_by_side, "GpuSteps", Failing)
+    monkeypatch.setattr(descent, "GpuSteps", Failing)
     return sizes
 
 
@@ -169,20 +170,20 @@ def test_where_the_gpu_fails_auto_falls_back_each_to_the_cpu(monkeypatch: pytest
         fit_transform_many([imputer(0), imputer(1)], [table(0), table(1)])
 
 
-def test_an_interrupt_goes_through_and_leaves_no_party_behind(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_interrupt_goes_through(monkeypatch: pytest.MonkeyPatch) -> None:
     def interrupted(*_: Any) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(_side_by_side, "_descend", interrupted)
+    monkeypatch.setattr(side_by_side, "descend_on_gpu", interrupted)
     with pytest.raises(KeyboardInterrupt):
         fit_transform_many([imputer(0), imputer(1)], [table(0), table(1)])
-    monkeypatch.setattr(_side_by_side, "_descend", no_work)
+    monkeypatch.setattr(side_by_side, "descend_on_gpu", no_work)
     assert imputer(0).fit(table(0)).device_ == "cuda"
 
 
-def test_any_number_of_fits_finds_room_on_the_stack(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_so_many_fits_descend_together_as_there_is_memory_for(monkeypatch: pytest.MonkeyPatch) -> None:
     sizes: list[int] = []
-    monkeypatch.setattr(_side_by_side, "_descend", lambda group, *_: (sizes.append(len(group)), no_work(group))[1])
+    monkeypatch.setattr(side_by_side, "descend_on_gpu", lambda group: (sizes.append(len(group)), no_work(group))[1])
     fit_transform_many([imputer(seed) for seed in range(70)], [table(0)] * 70)
     assert sizes == [32, 32, 6]
 

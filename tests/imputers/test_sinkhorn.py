@@ -16,7 +16,7 @@ from scipy.signal import lfilter
 from sklearn.datasets import load_breast_cancer, load_iris, load_wine
 from sklearn.exceptions import NotFittedError
 
-import otimpute.imputers._working_copy as working_copy
+import otimpute.imputers.preparation.working_copy as working_copy
 from otimpute import SinkhornImputer
 from otimpute.baselines import GaussianEMImputer, ICEImputer
 from otimpute.exceptions import DivergedError, FitStoppedWarning, OtimputeWarning
@@ -301,7 +301,7 @@ def test_the_constructor_takes_keywords_only_and_every_one_is_documented() -> No
 def test_an_interrupt_that_comes_before_a_block_was_counted_loses_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     import otimpute._interrupt as interrupt
     import otimpute.fitting.training as training
-    import otimpute.imputers._cpu_steps as cpu_steps
+    import otimpute.imputers.sinkhorn.cpu_steps as cpu_steps
 
     _, _, X_incomplete = whitened(load_breast_cancer)
     take = cpu_steps.CpuSteps.take

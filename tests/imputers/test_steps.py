@@ -6,11 +6,11 @@ import numpy as np
 import pytest
 
 from otimpute.fitting.checkpoint import Checkpoint
-from otimpute.imputers._batches import Geometry, Plan
-from otimpute.imputers._cpu_steps import CpuSteps, make_cells
-from otimpute.imputers._descent import DescentSchedule, descend
-from otimpute.imputers._pairs import draw_rows
-from otimpute.imputers._working_copy import padded_width
+from otimpute.imputers.batches.divergence import Geometry, Plan, make_cells
+from otimpute.imputers.batches.pairs import draw_rows
+from otimpute.imputers.preparation.working_copy import padded_width
+from otimpute.imputers.sinkhorn.cpu_steps import CpuSteps
+from otimpute.imputers.sinkhorn.descent import DescentSchedule, descend
 from otimpute.transport import sinkhorn_divergence
 
 NOTHING = np.zeros((0, 0), np.float32)

@@ -17,7 +17,7 @@ import otimpute._interrupt as interrupt  # noqa: E402
 from otimpute import MetaSinkhornImputer, RoundRobinImputer  # noqa: E402
 from otimpute.exceptions import DivergedError, FitStoppedWarning, OtimputeWarning  # noqa: E402
 from otimpute.fitting import FitProgress  # noqa: E402
-from otimpute.imputers._net_models import layer_sizes, random_parameters  # noqa: E402
+from otimpute.imputers.round_robin.net_models import layer_sizes, random_parameters  # noqa: E402
 from otimpute.metrics import mae, rmse  # noqa: E402
 from otimpute.transport import sinkhorn_divergence  # noqa: E402
 
@@ -171,7 +171,7 @@ def _weights_generator(random_state: int) -> np.random.Generator:
 
 
 def test_the_gradient_a_completer_is_sent_is_the_finite_difference_of_the_divergence(monkeypatch: pytest.MonkeyPatch) -> None:
-    import otimpute.imputers._transport_imputer as shared
+    import otimpute.imputers.transport_imputer as shared
 
     monkeypatch.setattr(shared, "N_CROSS_ITERATIONS", 500)
     monkeypatch.setattr(shared, "N_SELF_ITERATIONS", 200)
@@ -193,8 +193,8 @@ def test_the_gradient_a_completer_is_sent_is_the_finite_difference_of_the_diverg
     imputer.fit(X_incomplete)
     drawn = np.empty((1, 2, 20), np.int64)
     from otimpute._random import seed_from
-    from otimpute.imputers._batches import Plan, draw_pair
-    from otimpute.imputers._pairs import ALL_ROWS
+    from otimpute.imputers.batches.divergence import Plan, draw_pair
+    from otimpute.imputers.batches.pairs import ALL_ROWS
 
     draw_pair(Plan(seed_from(0), ALL_ROWS, ALL_ROWS, 1, 1), 40, 0, 0, drawn)
     table = imputer._model.columns.copy_of(X_incomplete, missing)[:, :3].astype(np.float64)

@@ -48,7 +48,7 @@ def mixed() -> pd.DataFrame:
 @pytest.fixture(scope="module", params=[good, hopeless, mixed], ids=lambda make: make.__name__)
 def judged(request: pytest.FixtureRequest) -> tuple[AutoImputer, pd.DataFrame, ReportData]:
     table = request.param()
-    imputer = AutoImputer(["gaussian", "kernel"], n_splits=3, random_state=0)
+    imputer = AutoImputer(["gaussian_em", "kernel_ridge"], n_splits=3, random_state=0)
     filled = imputer.fit_transform(table)
     return imputer, table, collect(imputer, table, filled)
 
@@ -74,7 +74,7 @@ def test_they_agree_on_the_whole_table(judged: tuple[AutoImputer, pd.DataFrame, 
 
 
 def test_the_tables_are_what_they_are_called() -> None:
-    ratings = [AutoImputer(["gaussian"], random_state=0).fit(make()).judgement_.rating for make in (good, hopeless)]
+    ratings = [AutoImputer(["gaussian_em"], random_state=0).fit(make()).judgement_.rating for make in (good, hopeless)]
     assert ratings == [Rating.GOOD, Rating.BAD]
 
 

@@ -110,9 +110,8 @@ def test_guesses_at_rare_categories_count_as_wrong() -> None:
     truth, place = cities(600, 200)
     frame = pl.DataFrame({"city": with_holes(truth), "place": place})
     imputer = AutoImputer(["gaussian_em"], n_splits=1, random_state=0, max_categories=10).fit(frame)
-    code = imputer._encoding.codes[0]
-    table = imputer._encoding.read_frame(nw.from_native(frame), np.nan)
-    rare = observed_category_of(code, table.values[~table.holes[:, 0], :9]) == 9
+    table = imputer.read_table(frame)
+    rare = observed_category_of(table.codes[0], table.values[~table.holes[:, 0], :9]) == 9
     assert imputer.scores_["city"]["stack"]["wrong"] > rare.mean() - 0.1
     assert rare.mean() > 0.3
 

@@ -16,7 +16,7 @@ from otimpute.transport.kernels.select import select_kernel
 
 torch = pytest.importorskip("torch")
 pytest.importorskip("triton")
-from otimpute.transport.kernels import _streaming  # noqa: E402  # needs both
+from otimpute.transport.kernels import streaming  # noqa: E402  # needs both
 
 KINDS = {"float32": 2e-5, "float64": 1e-12}  # and what a softmin may be off
 
@@ -55,12 +55,12 @@ def _close(actual: torch.Tensor, expected: torch.Tensor, absolute: float) -> Non
 def _softmin(x: torch.Tensor, y: torch.Tensor, h: torch.Tensor, **options: Any) -> torch.Tensor:
     """Heights are given in two parts, which the kernel adds."""
     log_weights = _log_weights(h)
-    return _streaming.softmin(x, y, h - log_weights, log_weights, **options)
+    return streaming.softmin(x, y, h - log_weights, log_weights, **options)
 
 
 def _project(x: torch.Tensor, y: torch.Tensor, h: torch.Tensor) -> torch.Tensor:
     log_weights = _log_weights(h)
-    return _streaming.project(x, y, h - log_weights, log_weights, y)
+    return streaming.project(x, y, h - log_weights, log_weights, y)
 
 
 def _log_weights(h: torch.Tensor) -> torch.Tensor:
@@ -144,7 +144,7 @@ def test_annealing_changes_the_way_and_not_the_end(monkeypatch):
     x, y, a, b = (part[None] for part in _clouds(2))
     solutions = []
     for above in (0.0, 1e9):
-        monkeypatch.setattr(_streaming, "_ANNEALED_ABOVE", above)
+        monkeypatch.setattr(streaming, "_ANNEALED_ABOVE", above)
         solutions.append(cuda.cross(x, y, a, b, 0.1, 1e-7, 500))
     assert solutions[0].n_iterations != solutions[1].n_iterations
     sums = [solution.f[:, :, None] + solution.g[:, None, :] for solution in solutions]
@@ -169,14 +169,14 @@ def test_sweeps_end_at_the_number_asked_for():
     ("relaxation", "rate", "expected"), [(1.0, 0.0, 1.0), (1.5, 1.2, 1.0), (1.8, 0.5, 1.8), (1.0, 0.75, 4 / 3)]
 )
 def test_relaxation_follows_the_rate_of_convergence(relaxation, rate, expected):
-    assert _streaming._next_relaxation(relaxation, rate) == pytest.approx(expected)
+    assert streaming._next_relaxation(relaxation, rate) == pytest.approx(expected)
 
 
 def test_too_many_points_for_the_memory_are_refused_with_what_to_do(monkeypatch):
     def full(*_args):
         raise torch.OutOfMemoryError
 
-    monkeypatch.setattr(_streaming, "cross", full)
+    monkeypatch.setattr(streaming, "cross", full)
     with pytest.raises(GpuError, match=r"shapes \(1, 9, 2\) and \(1, 6, 2\) does not fit .* pass .cpu., or less at a time"):
         sinkhorn_divergence(*_clouds(2), epsilon=0.1, kernel="cuda")
 

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from scipy.special import logsumexp
 
-from otimpute.transport.kernels import _loops
+from otimpute.transport.kernels import loops
 
 
 @pytest.fixture(params=[np.float32, np.float64], ids=["float32", "float64"])
@@ -33,7 +33,7 @@ def test_exponential_of_an_array_is_that_of_numpy(kind):
     def exponentials(values):
         out = np.empty_like(values)
         for i in range(values.shape[0]):
-            out[i] = _loops.exp(values[i])
+            out[i] = loops.exp(values[i])
         return out
 
     values = np.linspace(-69, 80, 20_001).astype(kind)
@@ -49,7 +49,7 @@ def test_balance_reaches_the_same_plan_from_any_start(kind, start):
     F = _starts(6, kind)[start]
     H, v, w, t = (np.empty(5, kind) for _ in range(4))
     scale, tolerance = kind(2.0), 1e-5
-    _, error = _loops.balance(G, scale, a, b, F, H, np.empty_like(G), np.empty(6, kind), v, w, t, 5000, tolerance)
+    _, error = loops.balance(G, scale, a, b, F, H, np.empty_like(G), np.empty(6, kind), v, w, t, 5000, tolerance)
     plan = np.exp(2.0 * G.astype(float) + F[:, None] + H[None, :]) * a[:, None] * b[None, :]
     assert error <= tolerance
     np.testing.assert_allclose(plan.sum(axis=1), a, rtol=0, atol=10 * tolerance)
@@ -63,7 +63,7 @@ def test_every_iteration_is_exact_even_where_plans_span_more_than_float32_does(k
         x, y = rng.normal(size=(2, 12, 2))
         G, start = (x @ y.T).astype(kind), (200 * rng.normal(size=12)).astype(kind)
         F, (H, u, v, w, t) = start.copy(), (np.empty(12, kind) for _ in range(5))
-        _loops.balance(G, kind(60), a, a, F, H, np.empty_like(G), u, v, w, t, 20, 0.0)
+        loops.balance(G, kind(60), a, a, F, H, np.empty_like(G), u, v, w, t, 20, 0.0)
         exact_F = start.astype(float)
         exact_H = -logsumexp(60.0 * G + exact_F[:, None], b=1 / 12, axis=0)
         for _ in range(20):
@@ -80,7 +80,7 @@ def test_balance_self_reaches_the_same_plan_from_any_start(kind, start):
     F = _starts(7, kind)[start]
     K, (u, w, t) = np.empty_like(G), (np.empty(7, kind) for _ in range(3))
     tolerance = 1e-5
-    _, error = _loops.balance_self(G, kind(2.0), a, F, K, u, w, t, 5000, tolerance)
+    _, error = loops.balance_self(G, kind(2.0), a, F, K, u, w, t, 5000, tolerance)
     plan = np.exp(2.0 * G.astype(float) + F[:, None] + F[None, :]) * a[:, None] * a[None, :]
     assert error <= tolerance
     np.testing.assert_allclose(plan.sum(axis=1), a, rtol=0, atol=10 * tolerance)

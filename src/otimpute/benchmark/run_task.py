@@ -21,7 +21,7 @@ from ..baselines import MeanImputer
 from ..catalogue import METRICS, make_imputer, make_mechanism
 from ..datasets import load_dataset
 from ..estimator import BaseImputer
-from ..imputers import side_by_side
+from ..imputers import FitInParts, descend_together
 from ..metrics import MOST_ROWS
 from .record import Record
 from .task import Task
@@ -44,7 +44,11 @@ def run_tasks(tasks: Sequence[Task], data_home: str | Path | None = None) -> lis
     for trial in trials:
         trial.attempt(partial(trial.load, data_home))
     started = time.perf_counter()
-    side_by_side([partial(trial.attempt, trial.fit) for trial in trials])
+    for trial in trials:
+        trial.attempt(trial.begin_fit)
+    descend_together([trial.fit for trial in trials if not trial.failed])
+    for trial in trials:
+        trial.attempt(trial.end_fit)
     fit_seconds = time.perf_counter() - started
     for trial in trials:
         trial.attempt(trial.score)
@@ -56,7 +60,9 @@ def impute_and_score(task: Task, X: NDArray[np.float64]) -> None:
     """Do all that a task does, with a complete table of one's own, and raise what it raises."""
     trial = _Trial(task)
     trial.hide(X)
-    trial.fit()
+    trial.begin_fit()
+    descend_together([trial.fit])
+    trial.end_fit()
     trial.score()
 
 
@@ -97,15 +103,28 @@ class _Trial:
         self._imputer = make_imputer(task.imputer, task.parameters, random_state=task.seed)
         self._peak_before = _peak_mib()
 
-    def fit(self) -> None:
-        """Fill in the rows to fit on; the caller knows how long that took, for all who do it at the same time."""
-        self._imputed = {"train": _call(self._imputer.fit_transform, self._X_incomplete[self._train])}
+    def begin_fit(self) -> None:
+        """Begin to fill in the rows to fit on; the caller knows how long that takes, for all who do it at the same time."""
+        X = self._X_incomplete[self._train].copy()  # a method that writes into its input must not see the truth
+        self.fit = FitInParts(self._imputer, X)
+        self.fit.prepare()
+
+    def end_fit(self) -> None:
+        """Fill them in."""
+        self.fit.finish()
+        self._imputed = {"train": np.asarray(self.fit.completed, dtype=np.float64)}
+
+    @property
+    def failed(self) -> bool:
+        """Whether a part of it has failed."""
+        return bool(self._error)
 
     def score(self) -> None:
         """Fill in the other rows, and see how good it all is."""
         if len(self._test):
             started = time.perf_counter()
-            self._imputed["test"] = _call(self._imputer.transform, self._X_incomplete[self._test])
+            completed = self._imputer.transform(self._X_incomplete[self._test].copy())
+            self._imputed["test"] = np.asarray(completed, dtype=np.float64)
             self._seconds["transform"] = time.perf_counter() - started
         peak = _peak_mib()
 
@@ -147,10 +166,6 @@ class _Trial:
             versions=versions(),
             **self._scored,
         )
-
-
-def _call(method: Callable[[Any], Any], X: NDArray[np.float64]) -> NDArray[np.float64]:
-    return np.asarray(method(X.copy()), dtype=np.float64)  # a copy: a method that writes into its input must not see the truth
 
 
 def whiten(X: NDArray[np.float64]) -> NDArray[np.float64]:

@@ -1,6 +1,6 @@
 """What all imputers share."""
 
-from .base import BaseImputer
+from .base import BaseImputer, FitTask
 from .error_bars import bars_of, has_error_bars
 from .hidden_cells import HiddenValues, hide_cells, mean_over_missing, score_cells
 from .judgement import Comparison, Finding, Measure, Overall, Rating, judge, judge_column, rate
@@ -14,6 +14,7 @@ __all__ = [
     "BaseImputer",
     "Comparison",
     "Finding",
+    "FitTask",
     "HiddenValues",
     "Measure",
     "Missingness",

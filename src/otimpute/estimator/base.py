@@ -6,6 +6,7 @@ import math
 import time
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
+from dataclasses import dataclass
 from numbers import Real
 from typing import Any, ClassVar, Self
 
@@ -29,6 +30,18 @@ from .training_table import TrainingTable
 
 _SET_BY_READING = {"n_features_in_", "feature_names_in_"}
 _MOST_NAMED = 10
+
+
+@dataclass(frozen=True)
+class FitTask:
+    """A table that has been read and is to be fitted."""
+
+    table: Table
+    values: NDArray[np.floating]  # this and the next three are what `fit_cells` takes
+    missing: NDArray[np.bool_]
+    layout: ColumnLayout
+    seed: int
+    begun: float  # in terms of time.perf_counter()
 
 
 class BaseImputer(Storable, HasTableParameters, TransformerMixin, BaseEstimator, ABC):  # type: ignore[misc]
@@ -112,7 +125,7 @@ class BaseImputer(Storable, HasTableParameters, TransformerMixin, BaseEstimator,
 
     def fit_transform(self, X: Any, y: Any = None) -> Any:  # noqa: ARG002
         """Learn from a table and return it with its missing values imputed, as the same kind of table."""
-        return self._assemble(*self._fit_table(X))
+        return self.complete_table(*self._fit_table(X))
 
     def transform(self, X: Any) -> Any:
         """Impute missing values of rows that may be new; nothing is refitted and every row is treated alone."""
@@ -153,7 +166,14 @@ class BaseImputer(Storable, HasTableParameters, TransformerMixin, BaseEstimator,
         check_is_fitted(self)
         return self._as_table(self._validated(X, reset=False), self.training_table_.encoding)
 
-    def _fit_table(self, X: Any) -> tuple[Table, Cells]:
+    def _fit_table(self, X: Any) -> tuple[FitTask, CellFit]:
+        task = self.begin_fit(X)
+        fit = self.fit_cells(task.values, task.missing, task.layout, seed=task.seed)
+        self.end_fit(task, fit)
+        return task, fit
+
+    def begin_fit(self, X: Any) -> FitTask:
+        """Read a table to fit to: the first part of `fit`, for those who fit several imputers together."""
         self._check_table_parameters()
         self.check_parameters()
         begun = time.perf_counter()
@@ -171,10 +191,16 @@ class BaseImputer(Storable, HasTableParameters, TransformerMixin, BaseEstimator,
         self._warn_of_columns_left_alone(table, without_value)
         self._check_indicator_names()
         arrays, layout = self.training_table_.arrays_of(table), self.training_table_.layout
-        fit = self.fit_cells(*arrays, layout, seed=seed_from(getattr(self, "random_state", None)))
-        self._is_fitted, self._fit_seconds = True, time.perf_counter() - begun
-        self._take_over(fit, table)
-        return table, fit.cells
+        return FitTask(table, *arrays, layout, seed_from(getattr(self, "random_state", None)), begun)
+
+    def end_fit(self, task: FitTask, fit: CellFit) -> None:
+        """Take over what was learned: the last part of `fit`."""
+        self._is_fitted, self._fit_seconds = True, time.perf_counter() - task.begun
+        self._take_over(fit, task.table)
+
+    def complete_table(self, task: FitTask, fit: CellFit) -> Any:
+        """The table that was fitted with its missing values imputed."""
+        return self._assemble(task.table, fit.cells)
 
     def _take_over(self, fit: CellFit, table: Table) -> None:  # noqa: ARG002
         """Keep what was learned from a table."""

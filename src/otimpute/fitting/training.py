@@ -18,9 +18,10 @@ import numpy as np
 from .._interrupt import one_interrupt
 from .checkpoint import NO_CHECKPOINT, Checkpoint
 from .progress import Callback, FitProgress
+from .stop_reason import StopReason
 from .summary import FitSummary
 
-_SETTLED = ("tol", "nothing missing", "nothing to train")
+_SETTLED = (StopReason.TOL, StopReason.NOTHING_MISSING, StopReason.NOTHING_TO_TRAIN)
 _BLOCK_SECONDS = 0.1  # how long compiled code runs before Python may see Ctrl-C, a callback or the clock
 
 
@@ -153,23 +154,23 @@ def train(
             progress = FitProgress(step, schedule.n_steps, time.perf_counter() - begun, process.history)
             answers = [callback(progress) for callback in callbacks]  # all are asked, even when the first says stop
             if settled:
-                reason = "tol"
+                reason = StopReason.TOL
                 break
             if best is not None and step - best_step >= schedule.patience:
-                reason = "validation"
+                reason = StopReason.VALIDATION
                 break
             if any(answers):
-                reason = "callback"
+                reason = StopReason.CALLBACK
             elif interrupt.happened:
-                reason = "interrupted"
+                reason = StopReason.INTERRUPTED
             elif step < schedule.n_steps and time.perf_counter() >= schedule.deadline:
-                reason = "max_seconds"
+                reason = StopReason.MAX_SECONDS
             checkpoint.offer(state, now=bool(reason))
     if interrupt.happened:
-        reason, step = "interrupted", process.steps_taken(step)
+        reason, step = StopReason.INTERRUPTED, process.steps_taken(step)
     if process.looks_at_end and step > start:
         look(whole=False)
     if best is not None:
         process.bring_back(best)
     process.finish()
-    return TrainingOutcome(step, step if best is None else best_step, reason or "max_steps", process.history)
+    return TrainingOutcome(step, step if best is None else best_step, reason or StopReason.MAX_STEPS, process.history)

@@ -1,8 +1,15 @@
 """Imputers by optimal transport."""
 
-from ._side_by_side import fit_transform_many, side_by_side
-from .meta_sinkhorn import MetaSinkhornImputer
-from .round_robin import RoundRobinImputer
-from .sinkhorn import SinkhornImputer
+from .meta_sinkhorn.meta_sinkhorn_imputer import MetaSinkhornImputer
+from .round_robin.round_robin_imputer import RoundRobinImputer
+from .side_by_side import FitInParts, descend_together, fit_transform_many
+from .sinkhorn.sinkhorn_imputer import SinkhornImputer
 
-__all__ = ["MetaSinkhornImputer", "RoundRobinImputer", "SinkhornImputer", "fit_transform_many", "side_by_side"]
+__all__ = [
+    "FitInParts",
+    "MetaSinkhornImputer",
+    "RoundRobinImputer",
+    "SinkhornImputer",
+    "descend_together",
+    "fit_transform_many",
+]

@@ -3,7 +3,7 @@
 >>> import numpy as np
 >>> from otimpute.missingness import LogisticMNAR, hide
 >>> X = np.random.default_rng(0).normal(size=(1000, 4))
->>> X_incomplete, missing = hide(X, LogisticMNAR(0.3), rng=0)
+>>> X_incomplete, missing = hide(X, LogisticMNAR(0.3), random_state=0)
 >>> bool(np.isnan(X_incomplete[missing]).all()), round(float(missing.mean()), 1)
 (True, 0.3)
 """

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from scipy.special import softmax
 
 from ..cost import half_squared_distances
-from . import _loops
+from . import loops
 from .contract import N_ANNEALING_ITERATIONS, Array, Potentials, annealed_epsilons, precision
 from .reference import log_of, softmin
 
@@ -34,9 +34,7 @@ def cross(x: Array, y: Array, a: Array, b: Array, epsilon: float, tolerance: flo
         for level in annealed_epsilons(largest, 1.0):
             F[:] = (potential - x_norms) / level
             steps = _effort(level, tolerance, max_iterations)
-            done, error[batch] = _loops.balance(
-                fixed[0], kind.type(1 / level), fixed[1], fixed[2], F, H, plan, *buffers, *steps
-            )
+            done, error[batch] = loops.balance(fixed[0], kind.type(1 / level), fixed[1], fixed[2], F, H, plan, *buffers, *steps)
             n_iterations[batch] += done
             potential = F * level + x_norms
         f[batch, i], g[batch, j] = epsilon * potential, epsilon * (H + y_norms)
@@ -60,7 +58,7 @@ def itself(x: Array, a: Array, epsilon: float, tolerance: float, max_iterations:
         for level in annealed_epsilons(largest, 1.0):
             F[:] = (potential - norms) / level
             steps = _effort(level, tolerance, max_iterations)
-            done, error[batch] = _loops.balance_self(fixed[0], kind.type(1 / level), fixed[1], F, plan, *buffers, *steps)
+            done, error[batch] = loops.balance_self(fixed[0], kind.type(1 / level), fixed[1], F, plan, *buffers, *steps)
             n_iterations[batch] += done
             potential = F * level + norms
         f[batch, i] = epsilon * potential
@@ -111,5 +109,5 @@ def _extend(x: Array, y: Array, b: Array, g: Array, epsilon: float) -> Array:
 
 def _half_squared_norms(points: Array) -> NDArray[np.float64]:
     norms = np.empty(len(points))
-    _loops.half_squared_norms(np.ascontiguousarray(points.T), norms)
+    loops.half_squared_norms(np.ascontiguousarray(points.T), norms)
     return norms

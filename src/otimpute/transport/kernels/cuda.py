@@ -15,7 +15,7 @@ from .contract import Array, Potentials, precision
 if TYPE_CHECKING:
     from torch import Tensor
 
-    from ._streaming import Solution
+    from .streaming import Solution
 
 name = "cuda"
 
@@ -26,28 +26,28 @@ _PROJECTION_ERROR = 1e-4
 def cross(x: Array, y: Array, a: Array, b: Array, epsilon: float, tolerance: float, max_iterations: int) -> Potentials:
     """Alternating log-domain updates, over-relaxed."""
     with _clouds(x, y, epsilon, tolerance) as clouds:
-        from . import _streaming
+        from . import streaming
 
         weights = clouds.tensor(a), clouds.tensor(b)
-        solution = _streaming.cross(clouds.x, clouds.y, *weights, clouds.largest_exponent, tolerance, max_iterations)
+        solution = streaming.cross(clouds.x, clouds.y, *weights, clouds.largest_exponent, tolerance, max_iterations)
         return clouds.potentials(solution)
 
 
 def itself(x: Array, a: Array, epsilon: float, tolerance: float, max_iterations: int) -> Potentials:
     """Averaged symmetric updates."""
     with _clouds(x, x, epsilon, tolerance) as clouds:
-        from . import _streaming
+        from . import streaming
 
-        return clouds.potentials(_streaming.itself(clouds.x, clouds.tensor(a), tolerance, max_iterations))
+        return clouds.potentials(streaming.itself(clouds.x, clouds.tensor(a), tolerance, max_iterations))
 
 
 def project(x: Array, y: Array, b: Array, g: Array, epsilon: float) -> Array:
     """Row-normalised plan times the target points."""
     with _clouds(x, y, epsilon, _PROJECTION_ERROR) as clouds:
-        from . import _streaming
+        from . import streaming
 
         h = clouds.tensor(g / epsilon - clouds.y_norms)
-        projected = _streaming.project(clouds.x, clouds.y, h, clouds.tensor(b).log(), clouds.y)
+        projected = streaming.project(clouds.x, clouds.y, h, clouds.tensor(b).log(), clouds.y)
         return clouds.centre + float(np.sqrt(epsilon)) * _array(projected)
 
 

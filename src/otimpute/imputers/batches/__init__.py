@@ -1,0 +1,1 @@
+"""Pairs of batches of rows, and the divergence between them."""

@@ -1,0 +1,1 @@
+"""The same comparisons on a GPU."""

@@ -1,0 +1,1 @@
+"""Algorithm 2: one torch module completes rows."""

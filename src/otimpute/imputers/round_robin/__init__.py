@@ -1,0 +1,1 @@
+"""Algorithm 3: one model per column."""

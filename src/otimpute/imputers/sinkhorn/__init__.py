@@ -1,0 +1,1 @@
+"""Algorithm 1: one parameter per missing value."""
