@@ -20,6 +20,19 @@ class Term(NamedTuple):
         return self.name if self.value is ... else f"{self.name}={self.value!r}"
 
 
+class InPython(NamedTuple):
+    """Words that make sense in Python only, and those that others are told instead."""
+
+    words: str
+    elsewhere: str = ""
+
+    def __str__(self) -> str:
+        return self.words
+
+
+Part = str | Term | InPython
+
+
 class Message(str):
     """A text made of words and terms; as a string it has the terms of Python.
 
@@ -30,20 +43,26 @@ class Message(str):
     'pass --no-header if there are no names'
     """
 
-    parts: tuple[str | Term, ...]
+    parts: tuple[Part, ...]
 
-    def __new__(cls, *parts: str | Term) -> Message:
+    def __new__(cls, *parts: Part) -> Message:
         """Put the parts together."""
         message = super().__new__(cls, "".join(map(str, parts)))
-        message.parts = parts
+        message.parts = tuple(one for part in parts for one in (part.parts if isinstance(part, Message) else [part]))
         return message
 
     def __getnewargs__(self) -> tuple[Any, ...]:
         return self.parts
 
     def spelled(self, spell: Callable[[Term], str]) -> str:
-        """The text with the terms of somebody else."""
-        return "".join(spell(part) if isinstance(part, Term) else part for part in self.parts)
+        """The text with the terms of somebody else, who does not use Python."""
+
+        def told(part: Part) -> str:
+            if isinstance(part, InPython):
+                return part.elsewhere
+            return spell(part) if isinstance(part, Term) else part
+
+        return "".join(map(told, self.parts))
 
 
 class ParameterError(Exception):

@@ -8,9 +8,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from sklearn.exceptions import ConvergenceWarning
 
 from otimpute.cli.spelling import in_options
-from otimpute.exceptions import Message, OtimputeWarning, Term
+from otimpute.exceptions import InPython, Message, OtimputeWarning, Term
 
 FLATS = "farbe,x,leer,\n" + "rot,1,,1\nblau,,,2\n,3,,\nrot,4,,1\n"
 
@@ -44,11 +45,11 @@ def test_notes_speak_of_options() -> None:
     many = Message("more distinct texts than ", Term("max_categories", 50))
     assert in_options(many) == "more distinct texts than --max-categories 50"
     assert in_options(OtimputeWarning(many)) == in_options(many)
-    assert in_options("(see history_), or pass scale=True") == ", or pass --set scale=true"
-    assert in_options(Message("pass ", Term("scale", True))) == "pass --set scale=true"
-    assert (
-        in_options("[IterativeImputer] Early stopping criterion not reached.") == "ice: Early stopping criterion not reached."
-    )
+    assert in_options(ConvergenceWarning("[IterativeImputer] Early stopping criterion not reached.")).startswith("ice: ")
+    assert in_options(Message("it runs away", InPython(" (see history_)"), ", or not")) == "it runs away, or not"
+    assert in_options(Message(InPython("leave ", "pass "), Term("scale", True))) == "pass --set scale=true"
+    assert in_options(Message("pass ", Term("header", False), " or ", Term("quote", ""))) == "pass --no-header or --quote ''"
+    assert in_options(Message("pass ", Term("day_first"), InPython("=True"))) == "pass --day-first or --month-first"
 
 
 def test_columns_that_are_empty_are_known_and_unknown_categories_noted(invoke: Any, table: Path) -> None:

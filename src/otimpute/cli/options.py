@@ -169,12 +169,10 @@ class Writing(Replacing):
 
         check_output(out, source, force=self.force)
         try:
-            form = format_of(out, self.out_format)
+            form = format_of(out, self.out_format, ", or pass --out-format")
         except ParameterError as error:
             error.parameter = "--out-format"
             raise
-        except ValueError as error:
-            raise ValueError(str(error).replace("format=", "--out-format")) from None
         if form == "excel":
             require("openpyxl", "writing Excel files", "excel")
 
@@ -184,11 +182,7 @@ class Writing(Replacing):
         from ..files import check_output, format_of
 
         check_output(str(path), force=self.force)
-        try:
-            form = format_of(str(path))
-        except ValueError as error:
-            raise ValueError(str(error).replace(", or pass format=", "")) from None
-        if form == "excel":
+        if format_of(str(path), advice="") == "excel":
             require("openpyxl", "writing Excel files", "excel")
 
     def write(self, table: TableFile, out: str, completed: Any) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-import re
+import shlex
 from typing import Any
 
 from ..exceptions import Message, ParameterError, Term
@@ -12,30 +12,18 @@ _OPTIONS = {
     "max_seconds": "--max-seconds", "n_jobs": "--jobs", "max_categories": "--max-categories", "random_state": "--seed",
     "max_rows": "--max-rows", "rate": "--rate", "bounds": "--bounds", "integer": "--integer",
     "non_negative": "--non-negative", '{"categories": [...]}': "--categories", "format": "--format", "encoding": "--encoding",
-    "decimal": "--decimal", "imputer.save()": "otimpute fit",
+    "decimal": "--decimal", "imputer.save()": "otimpute fit", "force": "--force", "quote": "--quote", "sheet": "--sheet",
+    "na_values": "--na", "keep_values": "--keep", "delimiter": "--delimiter", "header": "--no-header",
+    "day_first": "--day-first or --month-first",
 }  # fmt: skip
+# What scikit-learn says in terms of its own, by type.
+_OF_OTHERS = {"ConvergenceWarning": "ice: the imputed values had not settled after max_iter rounds"}
 # Options cannot be None: they are left out.
 _ADVICE = {
     "max_seconds": "leave it out for no limit",
     "n_jobs": "leave it out for one thread, or pass -1 for all cores",
     "max_categories": "",
 }
-
-# Messages of the readers and imputers that are not yet made of terms.
-_NOT_YET_TERMS: tuple[tuple[str, str], ...] = (
-    (r"\bforce to replace\b", "--force to replace"),
-    (r"\bheader=False\b", "--no-header"),
-    (r"\bday_first=True or False\b", "--day-first or --month-first"),
-    (r"\bquote=''", "--quote ''"),
-    (r"\b(format|encoding)='([\w-]+)'", r"--\1 \2"),
-    (r"\b(format|encoding)=", r"--\1"),
-    (r"\bna_values\b", "--na"),
-    (r"\bkeep_values\b", "--keep"),
-    (r"pass max_categories=None to use all texts, convert", "convert"),
-    (r"\b(pass|leave) scale=True", "pass --set scale=true"),
-    (r" ?\(see history_\)", ""),
-    (r"^\[IterativeImputer\] ", "ice: "),
-)
 
 
 def in_options(said: Any) -> str:
@@ -46,14 +34,11 @@ def in_options(said: Any) -> str:
     """
     if isinstance(said, ParameterError):
         return _one_line(said.said_of(_spell(Term(said.parameter)), _ADVICE.get(said.parameter, said.advice)))
+    if type(said).__name__ in _OF_OTHERS:
+        return _OF_OTHERS[type(said).__name__]
     if isinstance(said, BaseException) and said.args and isinstance(said.args[0], Message):
         said = said.args[0]
-    if isinstance(said, Message):
-        return _one_line(said.spelled(_spell))
-    line = _one_line(str(said))
-    for parameter, option in _NOT_YET_TERMS:
-        line = re.sub(parameter, option, line)
-    return line
+    return _one_line(said.spelled(_spell) if isinstance(said, Message) else str(said))
 
 
 def _spell(term: Term) -> str:
@@ -64,7 +49,9 @@ def _spell(term: Term) -> str:
     """
     if term.value is ...:
         return _OPTIONS.get(term.name, term.name)
-    value = term.value if isinstance(term.value, str) else json.dumps(term.value)
+    if term == Term("header", False):
+        return _OPTIONS["header"]
+    value = shlex.quote(term.value) if isinstance(term.value, str) else json.dumps(term.value)
     return f"{_OPTIONS[term.name]} {value}" if term.name in _OPTIONS else f"--set {term.name}={value}"
 
 

@@ -20,7 +20,7 @@ from sklearn.utils.validation import _check_feature_names_in, check_is_fitted, v
 from .._random import seed_from
 from .._stored import Array, IfThere, Kind, Labels, ListOf, RecordOf, Scalar, Whole
 from .._warn import warn_user
-from ..exceptions import EmptyColumnWarning, OtimputeWarning, StoredFileError
+from ..exceptions import EmptyColumnWarning, InPython, Message, OtimputeWarning, StoredFileError
 from ..fitting import CellFit, CellModel, Cells, ColumnLayout, FitSummary
 from ..table import Encoding, Table, as_frame, with_fields_of
 from .model_file import Storable
@@ -251,9 +251,12 @@ class BaseImputer(Storable, HasTableParameters, TransformerMixin, BaseEstimator,
         with_holes = np.flatnonzero(idle & table.holes.any(axis=0) & ~known)
         if len(with_holes):
             warn_user(
-                f"columns {self._names(with_holes)} are left alone, their holes stay: they hold texts that hardly repeat, or "
-                "values that are neither numbers, categories nor dates; pass max_categories=None to use all texts, convert "
-                "the columns, or drop them",
+                Message(
+                    f"columns {self._names(with_holes)} are left alone, their holes stay: they hold texts that hardly repeat, "
+                    "or values that are neither numbers, categories nor dates; ",
+                    InPython("pass max_categories=None to use all texts, "),
+                    "convert the columns, or drop them",
+                ),
                 OtimputeWarning,
             )
 

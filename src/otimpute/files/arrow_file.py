@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 from functools import cached_property
 from typing import Any, BinaryIO
 
+from ..exceptions import InPython, Message, Term
 from .arrow import ArrowSchema, ArrowTable, arrow
 from .chunk import Chunk
 from .columns import Column, kind_of
@@ -28,7 +29,9 @@ class ArrowSource:
                 self.schema = self._file.schema
         except ValueError as error:  # of pyarrow, on several lines
             said = str(error).partition("\n")[0]
-            raise ValueError(f"the file cannot be read as {format}: {said}; check its name, or pass format=") from None
+            raise ValueError(
+                Message(f"the file cannot be read as {format}: {said}; check its name, or pass ", Term("format"), InPython("="))
+            ) from None
         if not any(batch.num_rows for batch in self._batches(ROWS_PER_CHUNK)):
             raise ValueError("the file has columns but no rows")
 

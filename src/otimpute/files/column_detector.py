@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
+from ..exceptions import InPython, Message, Term
 from .arrow import ArrowArray, ArrowSchema, ArrowType, arrow, compute
 from .booleans import BooleanDetector, BooleanFormat
 from .columns import CellTexts, Column, Format, kind_of
@@ -129,7 +130,11 @@ class ColumnDetector:
         formats = [form for form in formats if timed or not form.gap]
         if len(formats) > 1:
             raise ValueError(
-                f"column {self.name!r} does not show whether days or months come first; pass day_first=True or False"
+                Message(
+                    f"column {self.name!r} does not show whether days or months come first; pass ",
+                    Term("day_first"),
+                    InPython("=True or False"),
+                )
             )
         return formats[0] if formats else DateFormat(gap=" " if timed else "")
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, Protocol
 
+from ..exceptions import Message, Term
 from .arrow import ArrowArray, ArrowType, arrow, compute
 from .csv_text import RawRows
 from .dialect import Dialect
@@ -125,8 +126,11 @@ def read_column(rows: RawRows, k: int, column: Column, dialect: Dialect) -> Arro
         found, line = cells.contents[row].as_py(), rows.line_of(row, dialect.newline)
         expected = "empty, as the column is known to be" if column.format is None else column.format.expected
         raise ValueError(
-            f"line {line}, column {column.name!r}: {found!r} is not {expected}; "
-            "correct it, or add it to na_values if it means that the value is missing"
+            Message(
+                f"line {line}, column {column.name!r}: {found!r} is not {expected}; correct it, or add it to ",
+                Term("na_values"),
+                " if it means that the value is missing",
+            )
         ) from None
     places = pc.subtract(pc.cumulative_sum(pc.invert(missing).cast(pa.int64())), 1)
     return parsed.take(pc.if_else(missing, None, places))

@@ -8,6 +8,7 @@ from dataclasses import replace
 from itertools import chain
 from typing import Any, BinaryIO
 
+from ..exceptions import Message, Term
 from .arrow import ArrowSchema, ArrowTable, arrow, compute
 from .chunk import Chunk
 from .column_detector import ColumnDetector, decide_columns
@@ -43,7 +44,9 @@ class CsvSource:
             for k, detector in enumerate(detectors):
                 detector.observe(CellTexts(chunk.column(k), dialect))
         if not self.n_rows:
-            raise ValueError("the file has column names but no rows; pass header=False if its only line is a row")
+            raise ValueError(
+                Message("the file has column names but no rows; pass ", Term("header", False), " if its only line is a row")
+            )
         self.dialect, self.columns, self.hints = decide_columns(detectors, dialect, schema)
 
     @property
@@ -94,8 +97,11 @@ class CsvSource:
         if repeated:
             listed = ", ".join(map(repr, repeated))
             raise ValueError(
-                f"column names must differ, got {listed} more than once in line 1; "
-                "rename one of them, or pass header=False if it is a row"
+                Message(
+                    f"column names must differ, got {listed} more than once in line 1; rename one of them, or pass ",
+                    Term("header", False),
+                    " if it is a row",
+                )
             )
         return names
 
@@ -175,7 +181,7 @@ def _written(text: str, always: bool, quote: str, delimiter: str) -> str:
     if not always and not any(character in text for character in (delimiter, quote or "\n", "\n", "\r")):
         return text
     if not quote:
-        raise ValueError(f"{text!r} cannot be written without quotes, and quote='' says there are none")
+        raise ValueError(Message(f"{text!r} cannot be written without quotes, and ", Term("quote", ""), " says there are none"))
     return quote + text.replace(quote, quote * 2) + quote
 
 

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import BinaryIO
 
 from .._checks import check_count
+from ..exceptions import Message, Term
 from .dialect import Dialect, decoding_error
 from .tokens import SplitRows, split_rows
 
@@ -132,8 +133,11 @@ def _whole_rows(stream: BinaryIO, dialect: Dialect) -> Iterator[tuple[list[str],
 
 def _unclosed(line: int, dialect: Dialect) -> ValueError:
     return ValueError(
-        f"the row that begins on line {line} has a quote ({dialect.quote}) that is never closed; "
-        "close it, or pass quote='' if quotes mean nothing in this file"
+        Message(
+            f"the row that begins on line {line} has a quote ({dialect.quote}) that is never closed; close it, or pass ",
+            Term("quote", ""),
+            " if quotes mean nothing in this file",
+        )
     )
 
 

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import Any, BinaryIO
 
 from .._checks import check_choice, check_flag
+from ..exceptions import InPython, Message, Term
 from .spellings import NA_IN_NUMBERS, NOTHING_DECLARED, DeclaredSpellings, Spellings
 from .tokens import split_rows, unquoted
 
@@ -27,11 +28,11 @@ _BYTE_ORDER_MARKS = (  # UTF-32 first: its mark begins with that of UTF-16
 _NUMBER = re.compile(r"[+-]?\d*[.,]?\d+[.,]?(?:[eE][+-]?\d+)?")
 _WITH_MARK = {"utf-8-sig": "utf-8", "utf-16": "utf-16-le", "utf-32": "utf-32-le"}
 _NOT_TEXT = (
-    (b"PAR1", "a Parquet file", "name it .parquet or pass format='parquet'"),
-    (b"ARROW1", "an Arrow file", "name it .arrow or pass format='arrow'"),
-    (b"PK\x03\x04", "an Excel or zip file", "name it .xlsx or pass format='excel', or unpack it"),
-    (b"\xd0\xcf\x11\xe0", "an old Excel file", "save it as .xlsx"),
-    (b"\x1f\x8b", "a gzip file", "name it .csv.gz"),
+    (b"PAR1", "a Parquet file", ("name it .parquet or pass ", Term("format", "parquet"))),
+    (b"ARROW1", "an Arrow file", ("name it .arrow or pass ", Term("format", "arrow"))),
+    (b"PK\x03\x04", "an Excel or zip file", ("name it .xlsx or pass ", Term("format", "excel"), ", or unpack it")),
+    (b"\xd0\xcf\x11\xe0", "an old Excel file", ("save it as .xlsx",)),
+    (b"\x1f\x8b", "a gzip file", ("name it .csv.gz",)),
 )
 
 
@@ -145,9 +146,9 @@ def decoding_error(error: UnicodeDecodeError, encoding: str, line: int) -> Value
 
 def _check_characters(delimiter: str | None, quote: str) -> None:
     if delimiter is not None and (len(delimiter) != 1 or delimiter in '\r\n"'):
-        raise ValueError(f"delimiter must be one character, no quote and no line end, got {delimiter!r}")
+        raise ValueError(Message(Term("delimiter"), f" must be one character, no quote and no line end, got {delimiter!r}"))
     if quote not in ('"', "'", "") or quote == delimiter:
-        raise ValueError(f"quote must be '\"', \"'\" or '' (for none), got {quote!r}")
+        raise ValueError(Message(Term("quote"), f" must be '\"', \"'\" or '' (for none), got {quote!r}"))
 
 
 def _detect_encoding(stream: BinaryIO, declared: str | None) -> tuple[str, bytes]:
@@ -156,13 +157,15 @@ def _detect_encoding(stream: BinaryIO, declared: str | None) -> tuple[str, bytes
     beginning = stream.read(_SAMPLE)
     for magic, what, advice in _NOT_TEXT:
         if beginning.startswith(magic):
-            raise ValueError(f"the file is {what}, not text; {advice}")
+            raise ValueError(Message(f"the file is {what}, not text; ", *advice))
     if declared is not None:
         try:
             "a".encode(declared)  # knows better than the lookup which encodings are those of text
             declared = codecs.lookup(declared).name
         except LookupError:
-            raise ValueError(f"encoding must be one that Python knows (utf-8, cp1252, utf-16, ...), got {declared!r}") from None
+            raise ValueError(
+                Message(Term("encoding"), f" must be one that Python knows (utf-8, cp1252, utf-16, ...), got {declared!r}")
+            ) from None
     for mark, name in _BYTE_ORDER_MARKS:
         if beginning.startswith(mark) and (declared is None or name.startswith(declared.removesuffix("-sig"))):
             return name, mark
@@ -170,7 +173,13 @@ def _detect_encoding(stream: BinaryIO, declared: str | None) -> tuple[str, bytes
         return _WITH_MARK.get(declared, declared), b""
     if b"\0" in beginning:
         raise ValueError(
-            "the file is not text, because it contains NUL bytes; check its name, or pass format= or encoding='utf-16-le'"
+            Message(
+                "the file is not text, because it contains NUL bytes; check its name, or pass ",
+                Term("format"),
+                InPython("="),
+                " or ",
+                Term("encoding", "utf-16-le"),
+            )
         )
     for name in ("utf-8", "cp1252"):
         if _decodes(stream, name):

@@ -9,6 +9,7 @@ from typing import Any, BinaryIO
 from zipfile import BadZipFile
 
 from .._optional import require
+from ..exceptions import Message, Term
 from .arrow import ArrowArray, ArrowSchema, ArrowTable, arrow, compute
 from .chunk import Chunk
 from .columns import Column, kind_of
@@ -34,7 +35,7 @@ class ExcelSource:
         except (KeyError, OSError, ValueError, BadZipFile) as error:
             raise ValueError(f"the file cannot be read as an Excel workbook (.xlsx): {error}") from None
         if sheet is not None and sheet not in book.sheetnames:
-            raise ValueError(f"sheet must be one of {', '.join(map(repr, book.sheetnames))}, got {sheet!r}")
+            raise ValueError(Message(Term("sheet"), f" must be one of {', '.join(map(repr, book.sheetnames))}, got {sheet!r}"))
         self.sheet: str = book.sheetnames[0] if sheet is None else sheet
         rows = _without_empty_margins(list(book[self.sheet].iter_rows(values_only=True)))
         book.close()

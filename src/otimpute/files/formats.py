@@ -16,8 +16,10 @@ from zlib import error as ZlibError  # noqa: N812 (an exception that is named li
 
 from .._checks import check_choice
 from .._files import appears_whole
+from ..exceptions import InPython, Message, Term
 
 STANDARD = "-"  # standard input or output
+_OR_DECLARE_IT = Message(", or pass ", Term("format"), InPython("="))
 FORMATS = {
     ".csv": "csv",
     ".txt": "csv",
@@ -31,8 +33,8 @@ FORMATS = {
 TEXT = ("csv", "tsv")
 
 
-def format_of(path: str, declared: str | None = None) -> str:
-    """The format of a file: ``declared``, or by the end of its name.
+def format_of(path: str, declared: str | None = None, advice: str = _OR_DECLARE_IT) -> str:
+    """The format of a file: ``declared``, or by the end of its name; ``advice`` is what else to do than to rename it.
 
     >>> format_of("table.csv.gz"), format_of("-"), format_of("table.dat", "csv")
     ('csv', 'csv', 'csv')
@@ -46,7 +48,10 @@ def format_of(path: str, declared: str | None = None) -> str:
     if suffix.lower() not in FORMATS:
         listed = ", ".join(FORMATS)
         raise ValueError(
-            f"the name of a table must end in {listed} (.csv.gz, ...), got {name.name!r}; rename it, or pass format="
+            Message(
+                f"the name of a table must end in {listed} (.csv.gz, ...), got {name.name!r}; rename it",
+                advice,
+            )
         )
     return FORMATS[suffix.lower()]
 
@@ -93,8 +98,8 @@ def check_output(path: str, source: str | None = None, *, force: bool = False) -
     if not file.exists() or force:
         return
     if source is not None and source != STANDARD and Path(source).exists() and file.samefile(source):
-        raise FileExistsError(f"{path!r} is the input itself; give another name, or force to replace it")
-    raise FileExistsError(f"{path!r} exists; give another name, or force to replace it")
+        raise FileExistsError(Message(f"{path!r} is the input itself; give another name, or ", Term("force"), " to replace it"))
+    raise FileExistsError(Message(f"{path!r} exists; give another name, or ", Term("force"), " to replace it"))
 
 
 @contextmanager

@@ -12,6 +12,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from statistics import median
 
+from ..exceptions import Message, Term
+
 # Of programs, which mean nothing else.
 _ALWAYS = frozenset(["", "NaN", "nan", "NAN", "<NA>", "#N/A", "#NA"])
 # Usually missing, sometimes an answer; the higher, the more often.
@@ -55,7 +57,7 @@ class DeclaredSpellings:
         for what, declared in (("na_values", self.missing), ("keep_values", self.answers)):
             absent = [name for name in declared if name is not None and name not in names]
             if absent:
-                raise ValueError(f"{what} names a column {absent[0]!r}; there are {', '.join(map(repr, names))}")
+                raise ValueError(Message(Term(what), f" names a column {absent[0]!r}; there are {', '.join(map(repr, names))}"))
 
     def missing_in(self, name: str) -> frozenset[str] | None:
         """All that means a missing value in a column, if that is known; empty fields always do."""

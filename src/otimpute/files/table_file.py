@@ -8,6 +8,7 @@ from contextlib import closing, contextmanager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, BinaryIO, Protocol
 
+from ..exceptions import Message, Term
 from .arrow import ArrowSchema, ArrowTable, arrow
 from .arrow_file import ArrowSource, IpcWriter, ParquetWriter
 from .chunk import Chunk
@@ -223,11 +224,17 @@ def _open_source(
 ) -> TableSource:
     form = format_of(path, declared_format)
     if sheet is not None and form != "excel":
-        raise ValueError(f"sheet is for Excel files, and {path!r} is read as {form}")
+        raise ValueError(Message(Term("sheet"), f" is for Excel files, and {path!r} is read as {form}"))
     spellings = ("na_values", "keep_values", "known_gaps")
     accepted = ("known_gaps",) if form in ("parquet", "arrow") else spellings if form == "excel" else tuple(dialect)
     if unfit := [name for name in dialect if name not in accepted]:
-        raise ValueError(f"{', '.join(unfit)} is for text files, and {path!r} is read as {form}")
+        raise ValueError(
+            Message(
+                Term(unfit[0]),
+                *(part for name in unfit[1:] for part in (", ", Term(name))),
+                f" is for text files, and {path!r} is read as {form}",
+            )
+        )
     reader: CsvSource | ArrowSource | ExcelSource
     if form in TEXT:
         reader = CsvSource(stream, schema=schema, **({"delimiter": "\t"} if form == "tsv" else {}) | dialect)

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from ..._stored import Array, stored
 from ..._threads import each_in_threads
 from ..._warn import warn_user
-from ...exceptions import OtimputeWarning
+from ...exceptions import Message, OtimputeWarning, Term
 from ...fitting import ColumnLayout
 from ...table import Standardiser
 
@@ -98,8 +98,13 @@ class WorkingColumns:
             largest = np.abs(z).max(initial=0)
             if largest > _LARGEST_UNSCALED:
                 raise ValueError(
-                    f"with scale=False values must lie within {_LARGEST_UNSCALED:g} of their column's mean, "
-                    f"got a distance of {largest:.3g}; pass scale=True"
+                    Message(
+                        "with ",
+                        Term("scale", False),
+                        f" values must lie within {_LARGEST_UNSCALED:g} of their column's mean, "
+                        f"got a distance of {largest:.3g}; pass ",
+                        Term("scale", True),
+                    )
                 )
             work[chunk, :d] = z
 
@@ -140,7 +145,12 @@ def warn_of_spreads(table: NDArray[np.float32], holes: NDArray[np.bool_]) -> Non
     spreads = [float(column[~hole].std()) for column, hole in zip(table.T, holes.T, strict=True)]
     if spreads and (min(spreads) < _WIDEST_SPREADS[0] or max(spreads) > _WIDEST_SPREADS[1]):
         warn_user(
-            f"with scale=False columns should have about unit spread, got {min(spreads):.3g} to {max(spreads):.3g}; "
-            "standardise them first, or pass scale=True",
+            Message(
+                "with ",
+                Term("scale", False),
+                " columns should have about unit spread, "
+                f"got {min(spreads):.3g} to {max(spreads):.3g}; standardise them first, or pass ",
+                Term("scale", True),
+            ),
             OtimputeWarning,
         )

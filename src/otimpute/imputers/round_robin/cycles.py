@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..._warn import warn_user
-from ...exceptions import DivergedError, OtimputeWarning
+from ...exceptions import DivergedError, InPython, Message, OtimputeWarning, Term
 from ...fitting import Callback
 from ...fitting.checkpoint import Checkpoint
 from ...fitting.training import Look, Process, Schedule, TrainingOutcome, train
@@ -236,8 +236,12 @@ def finite_predictions(
     predictions = models.predict(values, rows, column)
     if not np.isfinite(predictions).all():
         raise DivergedError(
-            f"the model of column {column} predicts infinite values or NaN; lower learning_rate, raise epsilon, or leave "
-            "scale=True; a module of your own must be finite wherever its inputs are"
+            Message(
+                f"the model of column {column} predicts infinite values or NaN; lower learning_rate, raise epsilon, or ",
+                InPython("leave ", "pass "),
+                Term("scale", True),
+                "; a module of your own must be finite wherever its inputs are",
+            )
         )
     return predictions
 
@@ -255,8 +259,12 @@ def warn_of_held_predictions(values: NDArray[np.float32], trainees: Sequence[Tra
     held = n_held / max(n_all, 1)
     if held > _MOST_HELD:
         warn_user(
-            f"{held:.0%} of the imputed values are held at one range beyond the observed ones; if the training runs away "
-            "(see history_), lower learning_rate or pass scale=True",
+            Message(
+                f"{held:.0%} of the imputed values are held at one range beyond the observed ones; if the training runs away",
+                InPython(" (see history_)"),
+                ", lower learning_rate or pass ",
+                Term("scale", True),
+            ),
             OtimputeWarning,
         )
 

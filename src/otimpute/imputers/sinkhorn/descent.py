@@ -15,7 +15,7 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from ...exceptions import DivergedError
+from ...exceptions import DivergedError, InPython, Message, Term
 from ...fitting import Callback
 from ...fitting.checkpoint import NO_CHECKPOINT, Checkpoint
 from ...fitting.training import Look, Process, Schedule, TrainingOutcome, train
@@ -299,6 +299,10 @@ def descend(
 
 def _diverged(step: int) -> DivergedError:
     return DivergedError(
-        f"numbers became infinite or NaN at step {step}; raise epsilon, lower learning_rate, "
-        "or leave scale=True so that columns of very different size are comparable"
+        Message(
+            f"numbers became infinite or NaN at step {step}; raise epsilon, lower learning_rate, or ",
+            InPython("leave ", "pass "),
+            Term("scale", True),
+            " so that columns of very different size are comparable",
+        )
     )
