@@ -6,8 +6,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import ndtri
 
-_GOLDEN = np.uint64(0x9E3779B97F4A7C15)
-_FIRST, _SECOND = np.uint64(0xBF58476D1CE4E5B9), np.uint64(0x94D049BB133111EB)
+from ._splitmix import GOLDEN, mix
+
 _HOLE = np.uint64(0x5BF0363546290F)  # stands for what is not known
 
 
@@ -34,7 +34,7 @@ def keys_by_content(values: NDArray[np.floating], missing: NDArray[np.bool_], se
 def uniform(keys: NDArray[np.uint64], which: int) -> NDArray[np.float64]:
     """The ``which``-th random number between 0 and 1 of each row."""
     with np.errstate(over="ignore"):
-        bits = _mixed(keys + np.uint64(which) * _GOLDEN)
+        bits = _mixed(keys + np.uint64(which) * GOLDEN)
     return np.asarray(((bits >> np.uint64(11)).astype(np.float64) + 0.5) / 2.0**53)
 
 
@@ -44,9 +44,5 @@ def normal(keys: NDArray[np.uint64], n_columns: int, *, first: int = 0) -> NDArr
 
 
 def _mixed(bits: NDArray[np.uint64]) -> NDArray[np.uint64]:
-    """Bits well stirred (splitmix64)."""
     with np.errstate(over="ignore"):
-        bits = bits + _GOLDEN
-        bits = (bits ^ (bits >> np.uint64(30))) * _FIRST
-        bits = (bits ^ (bits >> np.uint64(27))) * _SECOND
-        return bits ^ (bits >> np.uint64(31))
+        return np.asarray(mix(bits + GOLDEN))

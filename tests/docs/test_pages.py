@@ -74,7 +74,7 @@ def test_choosing_a_method(run_page: RunPage) -> None:
     truth, estimates, draws = ([float(part) for part in re.findall(r"\d+\.\d+", line)] for line in spreads.splitlines())
     assert truth[0] == 0 < estimates[0] < draws[0]
     assert estimates[1] < draws[1] < 1.1 * truth[1]
-    assert experts == "['mean', 'gaussian', 'KNNImputer', 'stack']\n"
+    assert experts == "['mean', 'gaussian_em', 'KNNImputer', 'stack']\n"
     assert same == "True True\n"
     errors = {line.split()[0]: float(line.split()[2]) for line in scores.splitlines()}
     assert min(errors, key=errors.__getitem__) == "SinkhornImputer" and max(errors, key=errors.__getitem__) == "MeanImputer"

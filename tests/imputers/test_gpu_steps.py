@@ -16,9 +16,9 @@ import otimpute.imputers.transport_imputer as transport_imputer
 from kernels import HAS_GPU
 from otimpute import SinkhornImputer, _gpu
 from otimpute.exceptions import GpuError, OtimputeWarning
-from otimpute.imputers.batches.divergence import Plan, make_cells, make_geometry
+from otimpute.imputers.batches.divergence import BatchPlan, make_cells, make_geometry
 from otimpute.imputers.batches.pairs import ALL_ROWS
-from otimpute.imputers.gpu.gpu_steps import Fit, GpuSteps
+from otimpute.imputers.gpu.gpu_steps import GpuFit, GpuSteps
 from otimpute.imputers.gpu.gpu_tables import GpuTables
 from otimpute.imputers.preparation.working_copy import padded_width
 from otimpute.imputers.sinkhorn.cpu_steps import CpuSteps
@@ -41,7 +41,12 @@ def table(n: int, d: int, seed: int = 0, *, rate: float = 0.3) -> tuple[np.ndarr
 
 
 def both(
-    fits: list[tuple[np.ndarray, np.ndarray, Any]], plans: list[Plan], m: int, n_pairs: int, n_steps: int, rate: float = A_FEW
+    fits: list[tuple[np.ndarray, np.ndarray, Any]],
+    plans: list[BatchPlan],
+    m: int,
+    n_pairs: int,
+    n_steps: int,
+    rate: float = A_FEW,
 ) -> tuple[list[CpuSteps], GpuSteps, list[tuple[np.ndarray, np.ndarray]]]:
     """All fits on the CPU, one after the other, and on the GPU, side by side; losses and errors of both."""
     rates = np.full(n_steps, rate)
@@ -50,7 +55,7 @@ def both(
         for (work, free, geometry), plan in zip(fits, plans, strict=True)
     ]
     of_cpu = [steps.take(0, rates, 0) for steps in alone]
-    on_gpu = GpuSteps([Fit(*fit, plan) for fit, plan in zip(fits, plans, strict=True)], n_steps, m, n_pairs)
+    on_gpu = GpuSteps([GpuFit(*fit, plan) for fit, plan in zip(fits, plans, strict=True)], n_steps, m, n_pairs)
     of_gpu = on_gpu.take(0, rates, 0)
     return alone, on_gpu, [(np.concatenate([found[k] for found in of_cpu], axis=1), of_gpu[k]) for k in range(2)]
 
@@ -74,7 +79,7 @@ def assert_alike(alone: list[CpuSteps], on_gpu: GpuSteps, found: list[tuple[np.n
 def test_steps_are_those_of_the_cpu(n: int, d: int, m: int, n_pairs: int, metric: bool) -> None:
     work, free, A = table(n, d)
     geometry = make_geometry(A @ A.T if metric else np.zeros((0, 0)), 0.1 * d, d, work.shape[1])
-    plan = Plan(2**63 - 5, ALL_ROWS, ALL_ROWS, 20, 3)
+    plan = BatchPlan(2**63 - 5, ALL_ROWS, ALL_ROWS, 20, 3)
     assert_alike(*both([(work, free, geometry)], [plan], m, n_pairs, 2), 2)
 
 
@@ -84,14 +89,14 @@ def test_large_batches_are_streamed(monkeypatch: pytest.MonkeyPatch) -> None:
     for seed, epsilon in ((0, 0.3), (1, 0.6)):
         work, free, A = table(24, 4, seed)
         fits.append((work, free, make_geometry(A @ A.T, epsilon, 4, work.shape[1])))
-    assert_alike(*both(fits, [Plan(seed, ALL_ROWS, ALL_ROWS, 20, 3) for seed in (7, 8)], 9, 2, 2), 2)
+    assert_alike(*both(fits, [BatchPlan(seed, ALL_ROWS, ALL_ROWS, 20, 3) for seed in (7, 8)], 9, 2, 2), 2)
 
 
 def test_rows_of_one_sided_batches_come_from_their_pools() -> None:
     work, free, _ = table(40, 4)
     free[:25] = False
     geometry = make_geometry(np.zeros((0, 0)), 0.4, 4, work.shape[1])
-    assert_alike(*both([(work, free, geometry)], [Plan(3, np.arange(25), np.arange(25, 40), 20, 3)], 8, 1, 2), 2)
+    assert_alike(*both([(work, free, geometry)], [BatchPlan(3, np.arange(25), np.arange(25, 40), 20, 3)], 8, 1, 2), 2)
 
 
 def test_fits_side_by_side_do_not_touch_each_other() -> None:
@@ -99,7 +104,7 @@ def test_fits_side_by_side_do_not_touch_each_other() -> None:
     for seed, epsilon in ((0, 0.3), (1, 0.6)):
         work, free, A = table(24, 4, seed)
         fits.append((work, free, make_geometry(A @ A.T, epsilon, 4, work.shape[1])))
-    assert_alike(*both(fits, [Plan(seed, ALL_ROWS, ALL_ROWS, 20, 3) for seed in (7, 8)], 8, 2, 2), 2)
+    assert_alike(*both(fits, [BatchPlan(seed, ALL_ROWS, ALL_ROWS, 20, 3) for seed in (7, 8)], 8, 2, 2), 2)
 
 
 @pytest.mark.parametrize("m", [12, 16])
@@ -137,7 +142,7 @@ def test_comparisons_are_exact_even_where_plans_span_more_than_float32_does(m: i
 def test_a_small_epsilon_and_a_batch_that_fills_no_tile_give_what_the_cpu_gives() -> None:
     work, free, _ = table(60, 3)
     geometry = make_geometry(np.zeros((0, 0)), 1e-3, 3, work.shape[1])
-    _, steps, found = both([(work, free, geometry)], [Plan(0, ALL_ROWS, ALL_ROWS, 20, 3)], 13, 1, 10, rate=1e-2)
+    _, steps, found = both([(work, free, geometry)], [BatchPlan(0, ALL_ROWS, ALL_ROWS, 20, 3)], 13, 1, 10, rate=1e-2)
     assert np.isfinite(steps.on_host(steps.read(0))).all()
     for of_cpu, of_gpu in found:
         np.testing.assert_allclose(of_gpu, of_cpu, rtol=0.05)
@@ -161,7 +166,7 @@ def test_what_float32_cannot_scale_is_solved_in_the_log_domain(monkeypatch: pyte
         monkeypatch.setattr(gpu_kernels, name, not_fine(getattr(gpu_kernels, name)))
     work, free, A = table(24, 4)
     geometry = make_geometry(A @ A.T, 0.3, 4, work.shape[1])
-    assert_alike(*both([(work, free, geometry)], [Plan(7, ALL_ROWS, ALL_ROWS, 20, 3)], 8, 2, 2), 2)
+    assert_alike(*both([(work, free, geometry)], [BatchPlan(7, ALL_ROWS, ALL_ROWS, 20, 3)], 8, 2, 2), 2)
 
 
 @BETWEEN_KERNELS
@@ -173,7 +178,7 @@ def test_scalings_are_enough_for_ordinary_batches(m: int, monkeypatch: pytest.Mo
         monkeypatch.setattr(gpu_kernels, name, lambda *_: pytest.fail("took the slow way"))
     work, free, A = table(40, 4)
     geometry = make_geometry(A @ A.T, 0.3, 4, work.shape[1])
-    assert_alike(*both([(work, free, geometry)], [Plan(7, ALL_ROWS, ALL_ROWS, 20, 3)], m, 2, 2), 2)
+    assert_alike(*both([(work, free, geometry)], [BatchPlan(7, ALL_ROWS, ALL_ROWS, 20, 3)], m, 2, 2), 2)
 
 
 @pytest.mark.skipif(not HAS_GPU, reason="there is no GPU, and so no graph")
@@ -186,7 +191,7 @@ def test_recorded_steps_are_those_that_are_asked_for_one_by_one(batch_size: int,
         for seed in range(2):
             work, free, A = table(200, 5, seed)
             geometry = make_geometry(A @ A.T, 0.5, 5, work.shape[1])
-            fits.append(Fit(work, free, geometry, Plan(seed, ALL_ROWS, ALL_ROWS, 20, 3)))
+            fits.append(GpuFit(work, free, geometry, BatchPlan(seed, ALL_ROWS, ALL_ROWS, 20, 3)))
         steps = GpuSteps(fits, 35, batch_size, 2)
         losses, _ = steps.take(0, np.full(35, 1e-2), 0)
         found.append((losses, *(steps.on_host(steps.read(fit)) for fit in range(2))))

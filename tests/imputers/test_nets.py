@@ -10,8 +10,8 @@ import pytest
 from otimpute.gaussian import fit_gaussian
 from otimpute.imputers.batches.divergence import (
     SELF,
+    BatchPlan,
     Geometry,
-    Plan,
     collect_rows,
     column_gradient,
     draw_pair,
@@ -132,7 +132,7 @@ def problem(d: int = 3, n: int = 30, metric: str = "covariance", seed: int = 4):
 @pytest.mark.parametrize("metric", ["covariance", "euclidean"])
 def test_the_gradient_in_one_column_is_that_column_of_the_whole_gradient(metric: str, both_sides: bool) -> None:
     cells, geometry, _, _ = problem(metric=metric)
-    plan = Plan(1, ALL_ROWS, ALL_ROWS, 300, 100)
+    plan = BatchPlan(1, ALL_ROWS, ALL_ROWS, 300, 100)
     work = make_workspace(8, cells.values.shape[1], np.float64)
     whole, one = (make_gradients(2, 8, width, np.float64) for width in (cells.values.shape[1], 1))
     for pair in range(2):
@@ -155,7 +155,7 @@ def test_the_gradient_through_the_loss_is_its_finite_difference(model: str, metr
     free = missing[:, column].copy()
     both_sides = batches == "all"
     first = ALL_ROWS if both_sides else np.flatnonzero(~free)
-    plan = Plan(7, first, np.flatnonzero(free) if batches == "observed-missing" else ALL_ROWS, 2000, 500)
+    plan = BatchPlan(7, first, np.flatnonzero(free) if batches == "observed-missing" else ALL_ROWS, 2000, 500)
     target = Target(column, free, both_sides, -100.0, 100.0)
     rng = np.random.default_rng(5)
     sizes = layer_sizes(model, d - 1)

@@ -20,7 +20,7 @@ from otimpute.fitting import FitProgress
 from otimpute.imputers.batches.divergence import draw_pair
 from otimpute.imputers.round_robin.cycles import ColumnOrder
 from otimpute.imputers.round_robin.net_models import NetTrainer
-from otimpute.imputers.round_robin.trainees import choose_trainees
+from otimpute.imputers.round_robin.trained_columns import choose_columns_to_train
 from otimpute.metrics import energy_distance, mae, rmse
 
 QUICK = {"max_cycles": 2, "n_updates": 3, "n_pairs": 2, "random_state": 0}
@@ -108,11 +108,11 @@ def test_a_fit_by_transport_is_no_regression() -> None:
 def test_batches_are_drawn_from_the_rows_asked_for(batches: str) -> None:
     free = np.random.default_rng(0).random((60, 2)) < 0.3
     ranges = np.array([[-1, -1], [1, 1]], np.float32)
-    trainee = choose_trainees(free, ranges, batch_size=64, batches=batches, skip_complete=True, seed=0)[1]
-    rows = np.empty((1, 2, trainee.batch_size), np.int64)
+    trained_column = choose_columns_to_train(free, ranges, batch_size=64, batches=batches, skip_complete=True, seed=0)[1]
+    rows = np.empty((1, 2, trained_column.batch_size), np.int64)
     drawn: tuple[set[int], set[int]] = set(), set()
     for step in range(40):
-        draw_pair(trainee.plan, 60, step, 0, rows)
+        draw_pair(trained_column.plan, 60, step, 0, rows)
         for side in range(2):
             drawn[side].update(rows[0, side].tolist())
     everyone, missing = set(range(60)), set(np.flatnonzero(free[:, 1]).tolist())
@@ -122,7 +122,7 @@ def test_batches_are_drawn_from_the_rows_asked_for(batches: str) -> None:
         "observed-missing": (everyone - missing, missing),
     }
     assert drawn == expected[batches]
-    assert trainee.batch_size == min(map(len, drawn))
+    assert trained_column.batch_size == min(map(len, drawn))
 
 
 def test_the_two_sided_loss_of_any_imputation_falls_as_the_batch_grows() -> None:
@@ -252,9 +252,9 @@ def test_practice_leaves_observed_values_in_the_table(monkeypatch: pytest.Monkey
     X_incomplete[::2, 0] = np.nan
     tables = []
 
-    def look(self: NetTrainer, trainee: Any, *rest: Any) -> None:
-        update(self, trainee, *rest)
-        tables.append((trainee.target.column, self.batches.cells.values[:, :4].copy()))
+    def look(self: NetTrainer, trained_column: Any, *rest: Any) -> None:
+        update(self, trained_column, *rest)
+        tables.append((trained_column.target.column, self.batches.cells.values[:, :4].copy()))
 
     update = NetTrainer.update
     monkeypatch.setattr(NetTrainer, "update", look)

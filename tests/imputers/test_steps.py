@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from otimpute.fitting.checkpoint import Checkpoint
-from otimpute.imputers.batches.divergence import Geometry, Plan, make_cells
+from otimpute.imputers.batches.divergence import BatchPlan, Geometry, make_cells
 from otimpute.imputers.batches.pairs import draw_rows
 from otimpute.imputers.preparation.working_copy import padded_width
 from otimpute.imputers.sinkhorn.cpu_steps import CpuSteps
@@ -58,7 +58,7 @@ def compiled(values, missing, A, epsilon, n_steps, m, n_pairs, rate, seed, *, ta
         metric, precision = np.zeros((width, width), np.float32), np.zeros((width, width), np.float32)
         metric[:d, :d], precision[:d, :d] = A, A @ A
     geometry = Geometry(metric, precision, 1 / epsilon, d)
-    steps = CpuSteps(make_cells(work, missing), geometry, Plan(seed, *pools, 400, 60), m, n_pairs, n_jobs)
+    steps = CpuSteps(make_cells(work, missing), geometry, BatchPlan(seed, *pools, 400, 60), m, n_pairs, n_jobs)
     schedule = DescentSchedule(n_steps, rate, 1.0, tail, 0.0, np.inf)
     (outcome,) = descend(steps, schedule, [None], [], Checkpoint(None, {}, seed))
     return outcome

@@ -193,10 +193,10 @@ def test_the_gradient_a_completer_is_sent_is_the_finite_difference_of_the_diverg
     imputer.fit(X_incomplete)
     drawn = np.empty((1, 2, 20), np.int64)
     from otimpute._random import seed_from
-    from otimpute.imputers.batches.divergence import Plan, draw_pair
+    from otimpute.imputers.batches.divergence import BatchPlan, draw_pair
     from otimpute.imputers.batches.pairs import ALL_ROWS
 
-    draw_pair(Plan(seed_from(0), ALL_ROWS, ALL_ROWS, 1, 1), 40, 0, 0, drawn)
+    draw_pair(BatchPlan(seed_from(0), ALL_ROWS, ALL_ROWS, 1, 1), 40, 0, 0, drawn)
     table = imputer._model.columns.copy_of(X_incomplete, missing)[:, :3].astype(np.float64)
     listed = list(dict.fromkeys(row for row in drawn.ravel() if missing[row].any()))
     completed, gradient = seen["completed"].numpy(), seen["gradient"].numpy()

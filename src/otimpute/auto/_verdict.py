@@ -139,4 +139,4 @@ def _compared(found: Overall, simplest: str) -> str:
 
 
 def _names(names: list[Any]) -> str:
-    return listed([str(name) for name in names], _MOST_NAMED)
+    return listed([name if isinstance(name, str) else f"column {name}" for name in names], _MOST_NAMED)

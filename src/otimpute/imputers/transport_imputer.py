@@ -25,7 +25,7 @@ from ..fitting.checkpoint import Checkpoint, checkpoint_path, identity_of
 from ..gaussian import GaussianModel
 from ..table import Encoding, as_frame
 from ..transport import EPSILON_RULES, epsilon_from_rule
-from .batches.divergence import Plan, make_cells, make_geometry
+from .batches.divergence import BatchPlan, make_cells, make_geometry
 from .batches.pair_threads import Batches, PairThreads
 from .batches.pairs import ALL_ROWS, one_sided_pools
 from .gpu.gpu_batches import GpuBatches
@@ -369,12 +369,12 @@ class TransportImputer(BaseImputer):
         points = table.astype(np.float64)
         return epsilon_from_rule(points @ metric if metric.size else points, self.epsilon, rng)
 
-    def _choose_plan(self, free: NDArray[np.bool_], seed: int) -> tuple[Plan, int]:
+    def _choose_plan(self, free: NDArray[np.bool_], seed: int) -> tuple[BatchPlan, int]:
         """Batches of all rows, or of complete against incomplete ones; and their size."""
         x_rows, y_rows = one_sided_pools(free) if self.one_sided else (ALL_ROWS, ALL_ROWS)
         n_rows = len(free)
         batch_size = self._choose_batch_size(n_rows, min(len(x_rows) or n_rows, len(y_rows) or n_rows))
-        return Plan(seed, x_rows, y_rows, N_CROSS_ITERATIONS, N_SELF_ITERATIONS), batch_size
+        return BatchPlan(seed, x_rows, y_rows, N_CROSS_ITERATIONS, N_SELF_ITERATIONS), batch_size
 
     def _n_steps(self, n_rows: int, batch_size: int, fewest: int, visits: int) -> int:
         """As told, or the steps after which every row was drawn so many times, but at least the ``fewest``."""

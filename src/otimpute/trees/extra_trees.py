@@ -11,11 +11,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .._compile import compiled
+from .._splitmix import GOLDEN, mix
 from .forest import Forest
 
 _NO_SPREAD = 1e-12  # squared error per row, in squared units of the targets, that no split need explain
-_GOLDEN = np.uint64(0x9E3779B97F4A7C15)
-_FIRST, _SECOND = np.uint64(0xBF58476D1CE4E5B9), np.uint64(0x94D049BB133111EB)
 _TO_UNIT = 1.0 / 2**53
 
 
@@ -60,14 +59,14 @@ def grow_extra_trees(
     return Forest(columns, inputs, roots, left, right, feature, threshold[:n_nodes].copy(), value[:n_nodes].copy())
 
 
+_mix = compiled(mix)
+
+
 @compiled
 def _draw(state):  # type: ignore[no-untyped-def]
-    """The next 64 random bits (splitmix64)."""
-    state[0] += _GOLDEN
-    bits = state[0]
-    bits = (bits ^ (bits >> np.uint64(30))) * _FIRST
-    bits = (bits ^ (bits >> np.uint64(27))) * _SECOND
-    return bits ^ (bits >> np.uint64(31))
+    """The next 64 random bits."""
+    state[0] += GOLDEN
+    return _mix(state[0])
 
 
 @compiled

@@ -12,7 +12,7 @@ from ...transport.kernels.loops import balance, balance_self, half_squared_norms
 from .pairs import draw_rows
 
 
-class Cells(NamedTuple):
+class TableCells(NamedTuple):
     """The table being completed and, packed row by row, one parameter per missing value.
 
     What a step needs of a row lies together: in a long table every array touched is a wait for memory.
@@ -39,7 +39,7 @@ class Geometry(NamedTuple):
     n_columns: int
 
 
-class Plan(NamedTuple):
+class BatchPlan(NamedTuple):
     """How batches are drawn and how far each Sinkhorn loop goes."""
 
     seed: int
@@ -321,7 +321,7 @@ def index_cells(missing, rows, column):  # type: ignore[no-untyped-def]
     rows[missing.shape[0], FIRST_CELL] = n_cells
 
 
-def make_cells(values: NDArray[np.float32], missing: NDArray[np.bool_]) -> Cells:
+def make_cells(values: NDArray[np.float32], missing: NDArray[np.bool_]) -> TableCells:
     """State for a working copy whose holes already hold their start."""
     n_cells = int(missing.sum())
     if n_cells > np.iinfo(np.int32).max:
@@ -331,7 +331,7 @@ def make_cells(values: NDArray[np.float32], missing: NDArray[np.bool_]) -> Cells
     column = np.empty(n_cells, np.int32)
     index_cells(missing, rows, column)
     kind = values.dtype
-    return Cells(values, rows, np.zeros((len(values), 2), kind), column, np.zeros((n_cells, 2), kind))
+    return TableCells(values, rows, np.zeros((len(values), 2), kind), column, np.zeros((n_cells, 2), kind))
 
 
 def make_geometry(metric: NDArray[np.float64], epsilon: float, n_columns: int, width: int) -> Geometry:

@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from .divergence import (
-    Cells,
+    BatchPlan,
     Geometry,
     Gradients,
-    Plan,
+    TableCells,
     Workspace,
     column_gradient,
     draw_pair,
@@ -23,7 +23,7 @@ from .divergence import (
 )
 
 if TYPE_CHECKING:
-    from ..round_robin.trainees import Trainee
+    from ..round_robin.trained_columns import TrainedColumn
 
 _EVALUATION = 10  # fixed pairs on which a loss is reported
 _EVALUATION_STEP = 2**31 - 1  # a number that no step reaches
@@ -60,12 +60,12 @@ class Batches:
 
     device = "cpu"
 
-    def __init__(self, cells: Cells, geometry: Geometry, threads: PairThreads):
+    def __init__(self, cells: TableCells, geometry: Geometry, threads: PairThreads):
         self.cells, self.geometry, self.threads = cells, geometry, threads
         self._size: tuple[int, int] = (0, 0)
         self._room: tuple[list[Workspace], Gradients] = ([], make_gradients(0, 0, 0, np.float32))
 
-    def room(self, batch_size: int, n_columns: int) -> tuple[list[Workspace], Gradients]:
+    def workspaces_for(self, batch_size: int, n_columns: int) -> tuple[list[Workspace], Gradients]:
         """Workspaces, one per thread, and gradients in so many columns, for batches of this size; the last ones are kept."""
         if self._size != (batch_size, n_columns):
             width, kind = self.cells.values.shape[1], self.cells.values.dtype
@@ -79,23 +79,23 @@ class Batches:
         """Whether pairs are compared by compiled code on one thread, which may then as well do all else."""
         return self.threads.n_threads == 1
 
-    def pair_gradients(self, plan: Plan, batch_size: int) -> None:
+    def pair_gradients(self, plan: BatchPlan, batch_size: int) -> None:
         """Gradients, in all columns, of the pairs drawn last."""
-        workspaces, found = self.room(batch_size, self.cells.values.shape[1])
+        workspaces, found = self.workspaces_for(batch_size, self.cells.values.shape[1])
         cells, geometry = self.cells, self.geometry
         self.threads.each_pair(lambda thread, pair: pair_gradient(cells, geometry, plan, workspaces[thread], pair, found))
 
-    def column_gradients(self, trainee: Trainee) -> None:
-        """Gradients, in the trainee's column, of the pairs drawn last."""
-        workspaces, found = self.room(trainee.batch_size, 1)
-        cells, geometry, plan, target = self.cells, self.geometry, trainee.plan, trainee.target
+    def column_gradients(self, trained_column: TrainedColumn) -> None:
+        """Gradients, in the trained_column's column, of the pairs drawn last."""
+        workspaces, found = self.workspaces_for(trained_column.batch_size, 1)
+        cells, geometry, plan, target = self.cells, self.geometry, trained_column.plan, trained_column.target
         self.threads.each_pair(
             lambda thread, pair: column_gradient(
                 cells, geometry, plan, workspaces[thread], target.column, target.both_sides, pair, found
             )
         )
 
-    def evaluate(self, draws: Sequence[tuple[Plan, int]]) -> float:
+    def evaluate(self, draws: Sequence[tuple[BatchPlan, int]]) -> float:
         """The mean divergence of pairs that are the same each time, drawn by these plans and batch sizes in turn."""
         width, kind = self.cells.values.shape[1], self.cells.values.dtype
         cold = self.cells._replace(potentials=np.zeros_like(self.cells.potentials))

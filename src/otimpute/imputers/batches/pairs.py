@@ -10,10 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..._compile import compiled
+from ..._splitmix import GOLDEN, MIX_1, MIX_2, mix
 
-GOLDEN = np.uint64(0x9E3779B97F4A7C15)
-MIX_1 = np.uint64(0xBF58476D1CE4E5B9)
-MIX_2 = np.uint64(0x94D049BB133111EB)
 ROUNDS = 8
 # A Feistel network on a handful of values is a poor shuffle; on 256 it is even enough to test as uniform.
 FEWEST_BITS = 8
@@ -35,12 +33,7 @@ def one_sided_pools(missing: NDArray[np.bool_]) -> tuple[NDArray[np.int64], NDAr
     return np.flatnonzero(~incomplete), np.flatnonzero(incomplete)
 
 
-@compiled
-def _mix(value):  # type: ignore[no-untyped-def]
-    """Scramble 64 bits (the finaliser of splitmix64)."""
-    value = (value ^ (value >> np.uint64(30))) * MIX_1
-    value = (value ^ (value >> np.uint64(27))) * MIX_2
-    return value ^ (value >> np.uint64(31))
+_mix = compiled(mix)
 
 
 @compiled

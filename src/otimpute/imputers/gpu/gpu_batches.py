@@ -10,12 +10,12 @@ from numpy.typing import NDArray
 from ..._gpu import gpu_failures
 from ..._warn import warn_user
 from ...exceptions import GpuError, OtimputeWarning
-from ..batches.divergence import CROSS, SELF, Cells, Geometry, Plan
+from ..batches.divergence import CROSS, SELF, BatchPlan, Geometry, TableCells
 from ..batches.pair_threads import Batches, PairThreads
 from .gpu_tables import LN_2, GpuTables
 
 if TYPE_CHECKING:
-    from ..round_robin.trainees import Trainee
+    from ..round_robin.trained_columns import TrainedColumn
 
 
 class GpuBatches(Batches):
@@ -26,7 +26,7 @@ class GpuBatches(Batches):
 
     device = "cuda"  # until it fails
 
-    def __init__(self, cells: Cells, geometry: Geometry, threads: PairThreads, *, may_fall_back: bool):
+    def __init__(self, cells: TableCells, geometry: Geometry, threads: PairThreads, *, may_fall_back: bool):
         super().__init__(cells, geometry, threads)
         self._may_fall_back = may_fall_back
         self._pairs: dict[int, _Pairs] = {}  # by batch size
@@ -36,25 +36,25 @@ class GpuBatches(Batches):
         """Pairs are not."""
         return False
 
-    def pair_gradients(self, plan: Plan, batch_size: int) -> None:
+    def pair_gradients(self, plan: BatchPlan, batch_size: int) -> None:
         """Gradients, in all columns, of the pairs drawn last."""
-        _, found = self.room(batch_size, self.cells.values.shape[1])
+        _, found = self.workspaces_for(batch_size, self.cells.values.shape[1])
         gradient = self._compare(plan, batch_size, both_sides=True)
         if gradient is None:
             super().pair_gradients(plan, batch_size)
         else:
             found.gradient[..., : self.geometry.n_columns] = gradient[..., : self.geometry.n_columns]
 
-    def column_gradients(self, trainee: Trainee) -> None:
-        """Gradients, in the trainee's column, of the pairs drawn last."""
-        _, found = self.room(trainee.batch_size, 1)
-        gradient = self._compare(trainee.plan, trainee.batch_size, both_sides=trainee.target.both_sides)
+    def column_gradients(self, trained_column: TrainedColumn) -> None:
+        """Gradients, in the trained_column's column, of the pairs drawn last."""
+        _, found = self.workspaces_for(trained_column.batch_size, 1)
+        gradient = self._compare(trained_column.plan, trained_column.batch_size, both_sides=trained_column.target.both_sides)
         if gradient is None:
-            super().column_gradients(trainee)
+            super().column_gradients(trained_column)
         else:
-            found.gradient[..., 0] = gradient[..., trainee.target.column]
+            found.gradient[..., 0] = gradient[..., trained_column.target.column]
 
-    def _compare(self, plan: Plan, batch_size: int, *, both_sides: bool) -> NDArray[np.float32] | None:
+    def _compare(self, plan: BatchPlan, batch_size: int, *, both_sides: bool) -> NDArray[np.float32] | None:
         """Gradients ``[P, 2, m, d]`` of what was drawn, the rest where it belongs; None once the GPU has failed."""
         if self.device == "cpu":
             return None
@@ -79,7 +79,7 @@ class GpuBatches(Batches):
 class _Pairs:
     """Room for so many pairs on the device: a table that has nothing but their rows."""
 
-    def __init__(self, geometry: Geometry, n_pairs: int, batch_size: int, plan: Plan):
+    def __init__(self, geometry: Geometry, n_pairs: int, batch_size: int, plan: BatchPlan):
         iterations = plan.n_cross_iterations, plan.n_self_iterations
         tables = self.tables = GpuTables([geometry], n_pairs * 2 * batch_size, 1, batch_size, n_pairs, iterations)
         from_metric = tables.from_metric[0].cpu().numpy()

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..._gpu import gpu_failures, tile_size
-from ..batches.divergence import Geometry, Plan
+from ..batches.divergence import BatchPlan, Geometry
 from .gpu_tables import ENTRIES, LN_2, GpuTables
 
 if TYPE_CHECKING:
@@ -24,26 +24,26 @@ _recording = threading.Lock()
 
 
 @dataclass(frozen=True)
-class Fit:
+class GpuFit:
     """A table to complete."""
 
     values: NDArray[np.float32]  # [n, at least d]
     free: NDArray[np.bool_]  # [n, d]
     geometry: Geometry
-    plan: Plan
+    plan: BatchPlan
 
 
 class GpuSteps:
     """Tables of one shape on the GPU, and steps that move their free cells; the methods are those of `_descent.Steps`."""
 
-    def __init__(self, fits: Sequence[Fit], n_steps: int, batch_size: int, n_pairs: int):
+    def __init__(self, fits: Sequence[GpuFit], n_steps: int, batch_size: int, n_pairs: int):
         (self.n_rows, d), self.n_fits = fits[0].free.shape, len(fits)
         self.rows_per_step = 2 * batch_size * n_pairs
         self._what = f"{'a fit' if len(fits) == 1 else f'{len(fits)} fits'} of {self.n_rows} × {d} values"
         with gpu_failures(self._what):
             self._set_up(fits, n_steps, batch_size, n_pairs)
 
-    def _set_up(self, fits: Sequence[Fit], n_steps: int, batch_size: int, n_pairs: int) -> None:
+    def _set_up(self, fits: Sequence[GpuFit], n_steps: int, batch_size: int, n_pairs: int) -> None:
         """Take everything to the device."""
         plan = fits[0].plan
         iterations = plan.n_cross_iterations, plan.n_self_iterations
@@ -172,7 +172,7 @@ class GpuSteps:
             self._enqueue(_STEPS_PER_GRAPH)
         self._graph = graph
 
-    def _make_pools(self, plans: Sequence[Plan]) -> tuple[Tensor, Tensor]:
+    def _make_pools(self, plans: Sequence[BatchPlan]) -> tuple[Tensor, Tensor]:
         torch, pools, device = self._torch, [(plan.x_rows, plan.y_rows) for plan in plans], self._tables.device
         sizes = torch.tensor([[len(pool) or self.n_rows for pool in both] for both in pools], dtype=torch.int32)
         if all(len(pool) == 0 for both in pools for pool in both):

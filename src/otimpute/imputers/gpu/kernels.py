@@ -12,8 +12,9 @@ import math
 import triton
 import triton.language as tl
 
+from ..._splitmix import GOLDEN, MIX_1, MIX_2
 from ...transport.kernels.on_chip import balance, balance_logarithms, balance_self, balance_self_logarithms
-from ..batches.pairs import FEWEST_BITS, GOLDEN, MIX_1, MIX_2, ROUNDS
+from ..batches.pairs import FEWEST_BITS, ROUNDS
 from ..sinkhorn.compiled_steps import RMSPROP_DECAY, RMSPROP_EPSILON
 
 _GOLDEN, _MIX_1, _MIX_2 = (tl.constexpr(int(number)) for number in (GOLDEN, MIX_1, MIX_2))

@@ -17,7 +17,7 @@ from ..._torch import torch_for
 from ...fitting import Callback
 from ...fitting.checkpoint import Checkpoint
 from ...fitting.training import Look, Process, Schedule, TrainingOutcome, train
-from ..batches.divergence import Plan, collect_rows, draw_pair, list_free_rows
+from ..batches.divergence import BatchPlan, collect_rows, draw_pair, list_free_rows
 from ..batches.pair_threads import Batches
 from ..torch_modules import check_parameters
 from .completer import Completer
@@ -49,7 +49,7 @@ def run_meta_steps(
     guess: NDArray[np.float32],
     free: NDArray[np.bool_],
     batches: Batches,
-    plan: Plan,
+    plan: BatchPlan,
     schedule: MetaSchedule,
     batch_size: int,
     score: Callable[[], tuple[float, float]] | None,
@@ -89,7 +89,7 @@ class _CompleterTraining(Process):
         guess: NDArray[np.float32],
         free: NDArray[np.bool_],
         batches: Batches,
-        plan: Plan,
+        plan: BatchPlan,
         schedule: MetaSchedule,
         batch_size: int,
         score: Callable[[], tuple[float, float]] | None,
@@ -100,7 +100,7 @@ class _CompleterTraining(Process):
         self._batches, self._plan, self._schedule, self._batch_size = batches, plan, schedule, batch_size
         self._score = score
         self._optimizer = self._torch.optim.Adam(check_parameters(completer.module, "completer"), weight_decay=schedule.l2)
-        _, self._found = batches.room(batch_size, guess.shape[1])
+        _, self._found = batches.workspaces_for(batch_size, guess.shape[1])
         self._listed = np.empty(len(guess), np.int64)
         self.history = _empty_history()
 

@@ -21,7 +21,7 @@ from ...fitting import ColumnLayout, FitSummary, check_callbacks, progress_bar
 from ...fitting.checkpoint import Checkpoint
 from ...gaussian import GaussianModel
 from ...table import Table
-from ..batches.divergence import Plan
+from ..batches.divergence import BatchPlan
 from ..batches.pair_threads import PairThreads
 from ..preparation.initial_fill import fill_from_model
 from ..transport_imputer import Prepared, TransportImputer, TransportModel
@@ -326,7 +326,7 @@ class MetaSinkhornImputer(TransportImputer):
         prepared: Prepared,
         completer: Completer,
         guess: GaussianModel | None,
-        plan: Plan,
+        plan: BatchPlan,
         batch_size: int,
         schedule: MetaSchedule,
         checkpoint: Checkpoint,

@@ -20,7 +20,7 @@ from ...fitting.checkpoint import Checkpoint
 from ...fitting.training import Look, Process, Schedule, TrainingOutcome, train
 from ..batches.pair_threads import Batches
 from .nets import Target, write_predictions
-from .trainees import Trainee
+from .trained_columns import TrainedColumn
 
 _MOST_HELD = 0.05  # share of predictions at their limits, where only far tails belong
 _MOST_SWEEPS = 30  # over the columns of a new row
@@ -40,7 +40,7 @@ class Part(Protocol):
 class Trainer(Part, Protocol):
     """Updates models; its state is that of its optimizer and of the batches."""
 
-    def update(self, trainee: Trainee, first: int, count: int, rate: float, l2: float) -> None:
+    def update(self, trained_column: TrainedColumn, first: int, count: int, rate: float, l2: float) -> None:
         """Update one model ``count`` times, with the batches of the steps from ``first`` on."""
 
 
@@ -50,7 +50,7 @@ class ColumnModels(Part, Protocol):
     def predict(self, values: NDArray[np.float32], rows: NDArray[np.int64], column: int) -> NDArray[np.float32]:
         """Predictions of one column for some rows of a working copy."""
 
-    def trainer(self, batches: Batches, trainees: Sequence[Trainee]) -> Trainer:
+    def trainer(self, batches: Batches, trained_columns: Sequence[TrainedColumn]) -> Trainer:
         """What updates these models."""
 
 
@@ -94,19 +94,21 @@ class ColumnOrder:
         self.current, self._rng.bit_generator.state = state
 
 
-def read_columns(values: NDArray[np.float32], trainees: Sequence[Trainee]) -> list[NDArray[np.float32]]:
+def read_columns(values: NDArray[np.float32], trained_columns: Sequence[TrainedColumn]) -> list[NDArray[np.float32]]:
     """A copy of what models predicted into a table, column by column."""
-    return [values[trainee.rows, trainee.target.column] for trainee in trainees]
+    return [values[trained_column.rows, trained_column.target.column] for trained_column in trained_columns]
 
 
-def write_columns(values: NDArray[np.float32], trainees: Sequence[Trainee], columns: Sequence[NDArray[np.float32]]) -> None:
+def write_columns(
+    values: NDArray[np.float32], trained_columns: Sequence[TrainedColumn], columns: Sequence[NDArray[np.float32]]
+) -> None:
     """Put back what was read."""
-    for trainee, column_values in zip(trainees, columns, strict=True):
-        values[trainee.rows, trainee.target.column] = column_values
+    for trained_column, column_values in zip(trained_columns, columns, strict=True):
+        values[trained_column.rows, trained_column.target.column] = column_values
 
 
 def run_cycles(
-    trainees: Sequence[Trainee],
+    trained_columns: Sequence[TrainedColumn],
     order: ColumnOrder,
     models: ColumnModels,
     batches: Batches,
@@ -121,9 +123,9 @@ def run_cycles(
     ``score`` judges hidden values after each cycle; its first entry decides, and the best cycle's models and table are kept.
     The start is among them if it ``start_counts``, that is, if the table holds what the models predict.
     """
-    if not trainees:
+    if not trained_columns:
         return TrainingOutcome(0, 0, "nothing to train", _empty_history())
-    process = _Cycles(trainees, order, models, batches, schedule, score, start_counts)
+    process = _Cycles(trained_columns, order, models, batches, schedule, score, start_counts)
     a_cycle = process.steps_per_cycle
     plan = Schedule(schedule.max_cycles * a_cycle, a_cycle, schedule.patience * a_cycle, schedule.deadline)
     outcome = train(process, plan, callbacks, checkpoint)
@@ -142,7 +144,7 @@ class _Cycles(Process):
 
     def __init__(
         self,
-        trainees: Sequence[Trainee],
+        trained_columns: Sequence[TrainedColumn],
         order: ColumnOrder,
         models: ColumnModels,
         batches: Batches,
@@ -150,29 +152,29 @@ class _Cycles(Process):
         score: Callable[[], dict[str, float]] | None,
         start_counts: bool,
     ):
-        self._trainees, self._order, self._models, self._batches = trainees, order, models, batches
+        self._columns_to_train, self._order, self._models, self._batches = trained_columns, order, models, batches
         self._schedule, self._score, self._start_counts = schedule, score, start_counts
-        self._values, self._trainer = batches.cells.values, models.trainer(batches, trainees)
-        self.steps_per_cycle = schedule.n_updates * len(trainees)
+        self._values, self._trainer = batches.cells.values, models.trainer(batches, trained_columns)
+        self.steps_per_cycle = schedule.n_updates * len(trained_columns)
         self._movement = float("nan")  # largest change of a value in this cycle
         self._before = np.empty(0, np.float32)  # the column as its turn began
-        self._turn: tuple[Trainee, NDArray[np.float32]] | None = None  # and the values that its model practises on
+        self._turn: tuple[TrainedColumn, NDArray[np.float32]] | None = None  # and the values that its model practises on
         self.history = _empty_history()
 
     def advance(self, first: int, count: int) -> int:
         turn, updated = divmod(first, self._schedule.n_updates)
-        cycle, place = divmod(turn, len(self._trainees))
+        cycle, place = divmod(turn, len(self._columns_to_train))
         if first % self.steps_per_cycle == 0:
             self._order.next()
             # Where nothing is missing, nothing can stand still: models only practise.
-            self._movement = 0.0 if any(len(trainee.rows) for trainee in self._trainees) else float("nan")
-        trainee = self._trainees[self._order.current[place]]
+            self._movement = 0.0 if any(len(trained_column.rows) for trained_column in self._columns_to_train) else float("nan")
+        trained_column = self._columns_to_train[self._order.current[place]]
         if updated == 0:
-            self._before = self._values[trainee.rows, trainee.target.column]
+            self._before = self._values[trained_column.rows, trained_column.target.column]
         if self._turn is None:  # it begins, or a checkpoint was written in it
-            self._turn = trainee, self._values[trainee.practice, trainee.target.column]
+            self._turn = trained_column, self._values[trained_column.practice, trained_column.target.column]
         count = min(count, self._schedule.n_updates - updated)
-        self._trainer.update(trainee, first, count, self._schedule.rate(cycle), self._schedule.l2)
+        self._trainer.update(trained_column, first, count, self._schedule.rate(cycle), self._schedule.l2)
         if updated + count == self._schedule.n_updates:
             self.finish()
         return count
@@ -181,19 +183,21 @@ class _Cycles(Process):
         """End the turn, if one has begun."""
         if self._turn is None:
             return
-        trainee, practised = self._turn
-        values, column = self._values, trainee.target.column
-        values[trainee.practice, column] = practised
-        everywhere = np.concatenate([trainee.rows, trainee.practice])
-        write_predictions(values, trainee.rows, trainee.target, finite_predictions(self._models, values, everywhere, column))
+        trained_column, practised = self._turn
+        values, column = self._values, trained_column.target.column
+        values[trained_column.practice, column] = practised
+        everywhere = np.concatenate([trained_column.rows, trained_column.practice])
+        write_predictions(
+            values, trained_column.rows, trained_column.target, finite_predictions(self._models, values, everywhere, column)
+        )
         if len(self._before):
-            self._movement = max(self._movement, float(np.abs(values[trainee.rows, column] - self._before).max()))
+            self._movement = max(self._movement, float(np.abs(values[trained_column.rows, column] - self._before).max()))
         self._turn = None
 
     def look(self, step: int, *, whole: bool) -> Look:  # noqa: ARG002
         cycle = step // self.steps_per_cycle
         self.history["cycle"].append(cycle)
-        self.history["loss"].append(self._batches.evaluate([(each.plan, each.batch_size) for each in self._trainees]))
+        self.history["loss"].append(self._batches.evaluate([(each.plan, each.batch_size) for each in self._columns_to_train]))
         self.history["movement"].append(self._movement)
         scores = {} if self._score is None else self._score()
         for name, value in scores.items():
@@ -202,11 +206,11 @@ class _Cycles(Process):
         return Look(self._movement < self._schedule.smallest_change, next(iter(scores.values())) if counts else None)
 
     def keep(self) -> Any:
-        return self._models.state(), read_columns(self._values, self._trainees)
+        return self._models.state(), read_columns(self._values, self._columns_to_train)
 
     def bring_back(self, kept: Any) -> None:
         self._models.restore(kept[0])
-        write_columns(self._values, self._trainees, kept[1])
+        write_columns(self._values, self._columns_to_train, kept[1])
 
     @property
     def _parts(self) -> list[Part]:
@@ -218,13 +222,13 @@ class _Cycles(Process):
             "movement": self._movement,
             "before": self._before,
             # Not what a model practises on: an update predicts whatever it draws.
-            "columns": read_columns(self._values, self._trainees),
+            "columns": read_columns(self._values, self._columns_to_train),
             "parts": [part.state() for part in self._parts],
         }
 
     def restore(self, state: dict[str, Any]) -> None:
         self.history, self._movement, self._before = state["history"], state["movement"], state["before"]
-        write_columns(self._values, self._trainees, state["columns"])
+        write_columns(self._values, self._columns_to_train, state["columns"])
         for part, part_state in zip(self._parts, state["parts"], strict=True):
             part.restore(part_state)
 
@@ -246,14 +250,18 @@ def finite_predictions(
     return predictions
 
 
-def warn_of_held_predictions(values: NDArray[np.float32], trainees: Sequence[Trainee]) -> None:
+def warn_of_held_predictions(values: NDArray[np.float32], trained_columns: Sequence[TrainedColumn]) -> None:
     """Say so where many predictions are held at their limits: a healthy training hardly ever gets there."""
     n_held = n_all = 0
-    for trainee in trainees:
-        column, low, high = trainee.target.column, np.float32(trainee.target.low), np.float32(trainee.target.high)
+    for trained_column in trained_columns:
+        column, low, high = (
+            trained_column.target.column,
+            np.float32(trained_column.target.low),
+            np.float32(trained_column.target.high),
+        )
         if low == high:
             continue  # a column that no longer varies in a warm start: held by design
-        predictions = values[trainee.rows, column]
+        predictions = values[trained_column.rows, column]
         n_held += int(((predictions <= low) | (predictions >= high)).sum())
         n_all += len(predictions)
     held = n_held / max(n_all, 1)

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from torch.nn import Module
 
     from ..batches.pair_threads import Batches
-    from .trainees import Trainee
+    from .trained_columns import TrainedColumn
 
 _BLOCK = 16_384  # rows predicted at a time
 
@@ -129,7 +129,7 @@ class ModuleModels:
         except RuntimeError as error:
             raise StoredFileError(f"{self.what} is not the one the checkpoint was written with: {error}") from error
 
-    def trainer(self, batches: Batches, trainees: Sequence[Trainee]) -> ModuleTrainer:  # noqa: ARG002
+    def trainer(self, batches: Batches, trained_columns: Sequence[TrainedColumn]) -> ModuleTrainer:  # noqa: ARG002
         """What updates these modules."""
         return ModuleTrainer(self, batches)
 
@@ -143,18 +143,18 @@ class ModuleTrainer:
         self.optimizers = [torch.optim.Adam(check_parameters(module, models.what)) for module in models.modules]
         self.listed = np.empty(len(batches.cells.values), np.int64)
 
-    def update(self, trainee: Trainee, first: int, count: int, rate: float, l2: float) -> None:
+    def update(self, trained_column: TrainedColumn, first: int, count: int, rate: float, l2: float) -> None:
         """Update one model ``count`` times, with the batches of the steps from ``first`` on."""
         torch = torch_for("training torch modules")
-        cells, target, models = self.batches.cells, trainee.target, self.models
-        _, found = self.batches.room(trainee.batch_size, 1)
+        cells, target, models = self.batches.cells, trained_column.target, self.models
+        _, found = self.batches.workspaces_for(trained_column.batch_size, 1)
         optimizer = self.optimizers[target.column]
         for group in optimizer.param_groups:
             group["lr"], group["weight_decay"] = rate, l2
         with models.modes[target.column].training(models.modules[target.column]):
             for step in range(first, first + count):
                 for pair in range(len(found.rows)):
-                    draw_pair(trainee.plan, len(cells.values), step, pair, found.rows)
+                    draw_pair(trained_column.plan, len(cells.values), step, pair, found.rows)
                 n_listed = list_free_rows(cells, found.rows, target.free, step, self.listed)
                 if n_listed == 0:
                     continue
@@ -163,7 +163,7 @@ class ModuleTrainer:
                 gather_inputs(cells.values, rows, target.column, models.groups, inputs)
                 predictions = models(inputs, target.column)
                 write_predictions(cells.values, rows, target, predictions.detach().numpy().astype(np.float32))
-                self.batches.column_gradients(trainee)
+                self.batches.column_gradients(trained_column)
                 gradient = np.empty((n_listed, 1), np.float32)
                 collect_rows(cells, found, target.free, target.both_sides, gradient)
                 optimizer.zero_grad()

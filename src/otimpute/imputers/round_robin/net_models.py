@@ -18,7 +18,7 @@ from .nets import Nets, begin_update, finish_update, forward, gather_inputs, n_p
 
 if TYPE_CHECKING:
     from ..batches.pair_threads import Batches
-    from .trainees import Trainee
+    from .trained_columns import TrainedColumn
 
 # With one input the MLP's second layer is a single unit. To pass a linear prediction it must stay positive: lifted by this.
 _LIFT = 10.0
@@ -142,41 +142,41 @@ class NetModels:
         """Return to a `state`."""
         self.parameters[:] = state
 
-    def trainer(self, batches: Batches, trainees: Sequence[Trainee]) -> NetTrainer:
+    def trainer(self, batches: Batches, trained_columns: Sequence[TrainedColumn]) -> NetTrainer:
         """What updates these networks."""
-        return NetTrainer(self.nets(), batches, trainees)
+        return NetTrainer(self.nets(), batches, trained_columns)
 
 
 class NetTrainer:
     """Update built-in networks: all in compiled code, and on one thread without Python in between."""
 
-    def __init__(self, nets: Nets, batches: Batches, trainees: Sequence[Trainee]):
+    def __init__(self, nets: Nets, batches: Batches, trained_columns: Sequence[TrainedColumn]):
         self.nets, self.batches = nets, batches
         n_pairs = batches.threads.n_pairs
-        most = max((min(len(t.rows) + len(t.practice), 2 * n_pairs * t.batch_size) for t in trainees), default=0)
+        most = max((min(len(t.rows) + len(t.practice), 2 * n_pairs * t.batch_size) for t in trained_columns), default=0)
         self.listed = np.empty(most, np.int64)
         self.buffer = np.empty((2, int(nets.sizes.sum()) * most), np.float32)
         self.gradient = np.empty(nets.parameters.shape[1], np.float32)
-        for trainee in trainees[:1]:
-            cells, geometry, plan, target = batches.cells, batches.geometry, trainee.plan, trainee.target
-            workspaces, found = batches.room(trainee.batch_size, 1)
+        for trained_column in trained_columns[:1]:
+            cells, geometry, plan, target = batches.cells, batches.geometry, trained_column.plan, trained_column.target
+            workspaces, found = batches.workspaces_for(trained_column.batch_size, 1)
             load(begin_update, cells, plan, found, target, nets, 0, self.listed, self.buffer)
             load(column_gradient, cells, geometry, plan, workspaces[0], target.column, target.both_sides, 0, found)
             load(finish_update, cells, found, target, nets, 0, self.buffer, self.gradient, 0.0, 0.0)
 
-    def update(self, trainee: Trainee, first: int, count: int, rate: float, l2: float) -> None:
+    def update(self, trained_column: TrainedColumn, first: int, count: int, rate: float, l2: float) -> None:
         """Update one model ``count`` times, with the batches of the steps from ``first`` on."""
-        cells, geometry, target = self.batches.cells, self.batches.geometry, trainee.target
-        workspaces, found = self.batches.room(trainee.batch_size, 1)
+        cells, geometry, target = self.batches.cells, self.batches.geometry, trained_column.target
+        workspaces, found = self.batches.workspaces_for(trained_column.batch_size, 1)
         if self.batches.in_compiled_code:
             run_updates(
-                cells, geometry, trainee.plan, workspaces[0], found, target, self.nets, first, count,
+                cells, geometry, trained_column.plan, workspaces[0], found, target, self.nets, first, count,
                 self.listed, self.buffer, self.gradient, rate, l2,
             )  # fmt: skip
             return
         for step in range(first, first + count):
-            n_listed = begin_update(cells, trainee.plan, found, target, self.nets, step, self.listed, self.buffer)
-            self.batches.column_gradients(trainee)
+            n_listed = begin_update(cells, trained_column.plan, found, target, self.nets, step, self.listed, self.buffer)
+            self.batches.column_gradients(trained_column)
             finish_update(cells, found, target, self.nets, n_listed, self.buffer, self.gradient, rate, l2)
 
     def state(self) -> Any:

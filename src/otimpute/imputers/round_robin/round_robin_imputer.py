@@ -35,7 +35,7 @@ from .hidden_scores import scores_of_hidden
 from .module_models import check_model
 from .net_models import NetModels
 from .round_robin_model import RoundRobinModel, load_modules, make_models
-from .trainees import Trainee, choose_trainees
+from .trained_columns import TrainedColumn, choose_columns_to_train
 
 # Cycles and step size by the start of the models (docs/studies/round-robin.md).
 _FROM_REGRESSIONS = 5, 1e-3
@@ -300,7 +300,7 @@ class RoundRobinImputer(TransportImputer):
         prepared = self._prepare(values, missing, layout, seed, deadline, columns=columns, wants_model=from_regressions)
         columns, work, d = prepared.columns, prepared.work, len(prepared.columns)
         batch_size = self._choose_batch_size(len(work), len(work))
-        trainees = choose_trainees(
+        trained_columns = choose_columns_to_train(
             prepared.free, prepared.observed_ranges(),
             batch_size=batch_size, batches=self.batches, skip_complete=self.skip_complete, seed=seed,
         )  # fmt: skip
@@ -313,9 +313,11 @@ class RoundRobinImputer(TransportImputer):
             else:
                 models = copy.deepcopy(before.models)  # a fit that fails must not spoil what the last one learned
                 work[:, :d][prepared.free] = 0
-                settle_rows(work, prepared.free, [t.target for t in trainees], models)
-            outcome, order, device = self._run(prepared, trainees, models, schedule, batch_size, start_counts, checkpoint)
-        targets = [trainees[place].target._replace(free=np.empty(0, dtype=bool)) for place in order]
+                settle_rows(work, prepared.free, [t.target for t in trained_columns], models)
+            outcome, order, device = self._run(
+                prepared, trained_columns, models, schedule, batch_size, start_counts, checkpoint
+            )
+        targets = [trained_columns[place].target._replace(free=np.empty(0, dtype=bool)) for place in order]
         chosen = prepared.chosen(batch_size, device)
         if isinstance(models, NetModels):
             model = RoundRobinModel(columns, chosen, targets, models, None)
@@ -344,32 +346,34 @@ class RoundRobinImputer(TransportImputer):
     def _run(
         self,
         prepared: Prepared,
-        trainees: list[Trainee],
+        trained_columns: list[TrainedColumn],
         models: ColumnModels,
         schedule: CycleSchedule,
         batch_size: int,
         start_counts: bool,
         checkpoint: Checkpoint,
     ) -> tuple[TrainingOutcome, NDArray[np.int64], str]:
-        """Algorithm 3 on the prepared working copy, in place; also the last order of the trainees, and the device."""
+        """Algorithm 3 on the prepared working copy, in place; also the last order of the trained_columns, and the device."""
         work, d, seed = prepared.work, len(prepared.columns), checkpoint.seed
-        order = ColumnOrder(self.order, [len(trainee.rows) for trainee in trainees], generator(seed, "order"))
+        order = ColumnOrder(
+            self.order, [len(trained_column.rows) for trained_column in trained_columns], generator(seed, "order")
+        )
         score = scores_of_hidden(prepared, self.validation_score, seed) if prepared.hidden.any() else None
-        n_updates = schedule.max_cycles * schedule.n_updates * len(trainees)
+        n_updates = schedule.max_cycles * schedule.n_updates * len(trained_columns)
         with (
             progress_bar("round-robin imputation", self.verbose) as bar,
             closing(PairThreads(self.n_pairs, n_threads(self.n_jobs))) as threads,
         ):
             batches = self._make_batches(prepared, work, threads, batch_size, n_updates)
             callbacks = [*bar, *check_callbacks(self.callbacks)]
-            outcome = run_cycles(trainees, order, models, batches, schedule, score, start_counts, callbacks, checkpoint)
+            outcome = run_cycles(trained_columns, order, models, batches, schedule, score, start_counts, callbacks, checkpoint)
             bar.ended(outcome.stop_reason)
         if prepared.hidden.any():
             # What was hidden is known after all: the models see it when they predict the rest.
             work[:, :d][prepared.hidden] = prepared.truth
-            targets = [trainees[place].target for place in order.current]
+            targets = [trained_columns[place].target for place in order.current]
             settle_rows(work, prepared.holes, targets, models, max_cycles=1)
-        warn_of_held_predictions(work, trainees)
+        warn_of_held_predictions(work, trained_columns)
         return outcome, order.current, batches.device
 
     def _publish(self) -> None:

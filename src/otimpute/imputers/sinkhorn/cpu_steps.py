@@ -11,9 +11,9 @@ from numpy.typing import NDArray
 from ..._compile import load
 from ..batches.divergence import (
     LAST_STEP,
-    Cells,
+    BatchPlan,
     Geometry,
-    Plan,
+    TableCells,
     draw_pair,
     make_gradients,
     make_workspace,
@@ -28,7 +28,7 @@ class CpuSteps:
 
     n_fits = 1
 
-    def __init__(self, cells: Cells, geometry: Geometry, plan: Plan, batch_size: int, n_pairs: int, n_jobs: int):
+    def __init__(self, cells: TableCells, geometry: Geometry, plan: BatchPlan, batch_size: int, n_pairs: int, n_jobs: int):
         self.cells, self.geometry, self.plan = cells, geometry, plan
         self.n_rows, self.rows_per_step = len(cells.values), 2 * batch_size * n_pairs
         width, kind = cells.values.shape[1], cells.values.dtype
@@ -72,7 +72,7 @@ class CpuSteps:
 
     @staticmethod
     def on_host(cells: NDArray[np.floating]) -> NDArray[np.floating]:
-        """Cells as an array of NumPy's."""
+        """TableCells as an array of NumPy's."""
         return cells
 
     from_host = on_host

@@ -19,7 +19,7 @@ from ...exceptions import DivergedError, InPython, Message, Term
 from ...fitting import Callback
 from ...fitting.checkpoint import NO_CHECKPOINT, Checkpoint
 from ...fitting.training import Look, Process, Schedule, TrainingOutcome, train
-from ..gpu.gpu_steps import Fit, GpuSteps
+from ..gpu.gpu_steps import GpuFit, GpuSteps
 
 Score = Callable[[NDArray[np.floating]], tuple[float, float]]  # MAE and RMSE of the cells of a fit
 
@@ -58,7 +58,7 @@ class DescentSchedule:
 class DescentProblem:
     """What a descent starts from, wherever it is computed."""
 
-    fit: Fit
+    fit: GpuFit
     schedule: DescentSchedule
     batch_size: int
     n_pairs: int

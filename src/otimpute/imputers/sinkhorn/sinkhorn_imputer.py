@@ -20,7 +20,7 @@ from ...fitting import CellFit, ColumnLayout, FitSummary, StopReason, check_call
 from ...fitting.checkpoint import NO_CHECKPOINT, Checkpoint
 from ...fitting.training import TrainingOutcome
 from ..batches.divergence import make_cells, make_geometry
-from ..gpu.gpu_steps import Fit
+from ..gpu.gpu_steps import GpuFit
 from ..transport_imputer import Prepared, TransportImputer, TransportModel
 from .cpu_steps import CpuSteps
 from .descent import Descended, DescentProblem, DescentSchedule, descend, descend_on_gpu, empty_history
@@ -296,7 +296,7 @@ class SinkhornImputer(TransportImputer):
         score = (lambda mean: score_cells(truth, mean[is_hidden])) if hidden.any() else None
         schedule = self._schedule(len(work), batch_size, deadline)
         return DescentStart(
-            prepared, seed, DescentProblem(Fit(work, free, geometry, plan), schedule, batch_size, self.n_pairs, score)
+            prepared, seed, DescentProblem(GpuFit(work, free, geometry, plan), schedule, batch_size, self.n_pairs, score)
         )
 
     @property

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from ..._random import generator
 from ...estimator import hide_cells
-from ..batches.divergence import Plan
+from ..batches.divergence import BatchPlan
 from ..batches.pairs import ALL_ROWS
 from ..transport_imputer import N_CROSS_ITERATIONS, N_SELF_ITERATIONS
 from .nets import Target
@@ -25,17 +25,17 @@ _REACH = 1.0  # how far beyond the observed range predictions may go, in units o
 
 
 @dataclass(frozen=True)
-class Trainee:
+class TrainedColumn:
     """A column with a model to train."""
 
     target: Target
-    plan: Plan
+    plan: BatchPlan
     batch_size: int
     rows: NDArray[np.int64]  # where values are missing
     practice: NDArray[np.int64]  # observed, but replaced by predictions while the model is trained
 
 
-def choose_trainees(
+def choose_columns_to_train(
     free: NDArray[np.bool_],
     ranges: NDArray[np.float32],
     *,
@@ -43,13 +43,13 @@ def choose_trainees(
     batches: str,
     skip_complete: bool,
     seed: int,
-) -> list[Trainee]:
+) -> list[TrainedColumn]:
     """The columns that get a model: all of them, or those with missing entries; ``ranges [2, d]`` are the observed ones.
 
     ``batches`` says which rows meet: see `RoundRobinImputer`.
     """
     rng = generator(seed, "practice")
-    trainees = []
+    trained_columns = []
     for column in range(free.shape[1]):
         missing = free[:, column]
         practice = np.zeros(len(free), dtype=bool)
@@ -64,13 +64,13 @@ def choose_trainees(
         if batches == "observed-missing":
             second = np.flatnonzero(predicted)
         size = min(batch_size, *(len(pool) or len(free) for pool in (first, second)))
-        trainees.append(
-            Trainee(
+        trained_columns.append(
+            TrainedColumn(
                 Target(column, predicted, batches == "all", low - reach, high + reach),
-                Plan(seed, first, second, N_CROSS_ITERATIONS, N_SELF_ITERATIONS),
+                BatchPlan(seed, first, second, N_CROSS_ITERATIONS, N_SELF_ITERATIONS),
                 size,
                 np.flatnonzero(missing),
                 np.flatnonzero(practice),
             )
         )
-    return trainees
+    return trained_columns
