@@ -45,7 +45,6 @@ VARIANTS: dict[str, tuple[dict, dict]] = {
     "epsilon .1": ({}, {"epsilon_share": 0.1}),
     "euclidean metric, em start": ({"metric": "euclidean", "initial": "em"}, {}),
     "euclidean metric, mean start": ({"metric": "euclidean"}, {}),
-    "euclidean, em start, imputed_weight .5": ({"imputed_weight": 0.5, "initial": "em"}, {}),
     "covariance metric, mean start": ({"initial": "mean"}, {}),
     "no noise": ({"noise": 0.0}, {}),
     "correlations to the power .3": ({}, {"_POWER_OF_CORRELATIONS": 0.3}),

@@ -40,6 +40,8 @@ class ModelOfExpert(Kind):
         alone = place.inside()
         alone.sizes.update({name: size for name, size in place.sizes.items() if name != "varying"})
         model = self._record.unpack(tree, alone)
+        if getattr(model, "needs_code", False):
+            place.fail("is made of code that no file holds")
         for check in alone.at_the_end:
             check()
         return model

@@ -56,6 +56,11 @@ class MetaSinkhornModel(TransportModel):
         if self.is_built_in and not isinstance(self.completer, Completer):
             object.__setattr__(self, "completer", self.revived(None).completer)
 
+    @property
+    def needs_code(self) -> bool:
+        """Whether the completer is a user's."""
+        return not self.is_built_in
+
     def revived(self, made_of: Any) -> MetaSinkhornModel:
         """With a completer that has the weights of a file."""
         with torch_session(0):

@@ -65,6 +65,11 @@ class RoundRobinModel(TransportModel):
             raise ValueError("there must be networks, or weights of your modules")
 
     @property
+    def needs_code(self) -> bool:
+        """Whether the models are modules of a user's."""
+        return self.modules is not None
+
+    @property
     def models(self) -> ColumnModels:
         """One per column."""
         models: ColumnModels = self.modules if self.nets is None else self.nets
