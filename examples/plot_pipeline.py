@@ -34,7 +34,7 @@ rates = [0.1, 0.3, 0.5]
 folds = StratifiedKFold(4, shuffle=True, random_state=0)
 accuracy = {name: [] for name in imputers}
 for rate in rates:
-    X_incomplete, _ = hide(X, MCAR(rate), rng=0)
+    X_incomplete, _ = hide(X, MCAR(rate), random_state=0)
     for name, imputer in imputers.items():
         model = make_pipeline(imputer, StandardScaler(), LogisticRegression())
         accuracy[name].append(cross_val_score(model, X_incomplete, y, cv=folds))

@@ -27,7 +27,7 @@ for dataset, most in MOST.items():
     for method in arguments.methods.split(","):
         ratios, seconds, steps = [], [], []
         for seed in range(arguments.seeds):
-            X_incomplete, missing = hide(X, MCAR(0.3), rng=seed)
+            X_incomplete, missing = hide(X, MCAR(0.3), random_state=seed)
             imputer = METHODS[method](random_state=seed)
             begun = time.perf_counter()
             X_imputed = imputer.fit_transform(X_incomplete)

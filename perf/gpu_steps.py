@@ -62,7 +62,7 @@ class Watch:
 def step() -> None:
     """One fit of breast cancer, one pair of 128 rows a step."""
     X = load_dataset("breast_cancer_diagnostic", data_home=arguments.data).values
-    X_incomplete, _ = hide((X - X.mean(axis=0)) / X.std(axis=0), MCAR(0.3), rng=0)
+    X_incomplete, _ = hide((X - X.mean(axis=0)) / X.std(axis=0), MCAR(0.3), random_state=0)
     if arguments.dry:
         X_incomplete = X_incomplete[:40]
     print("\n| who | µs a step | whole fit, s | steps |\n|---|---|---|---|")
