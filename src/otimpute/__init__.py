@@ -26,7 +26,7 @@ _HOME = {
     "report": ".reporting",
     "sinkhorn_divergence": ".transport",
 }
-_PACKAGES = ("baselines", "benchmark", "datasets", "metrics", "missingness", "transport")
+_PACKAGES = ("baselines", "benchmark", "datasets", "estimator", "fitting", "metrics", "missingness", "transport")
 
 if TYPE_CHECKING:
     from .auto import AutoImputer as AutoImputer
