@@ -134,7 +134,7 @@ def test_how_sure(run_page: RunPage) -> None:
         slope="pooled",
         errors="[np.sqrt(variance), np.sqrt(within), error]",
     )
-    assert "Nothing was better than the mean (or the most frequent value) in 2" in page.printed[1]
+    assert "Nothing was better than the mean (or the most frequent value) in column 2" in page.printed[1]
     assert 0.8 < page.values["covered"] < 0.99
     assert Path("report.html").read_text(encoding="utf-8").startswith("<!doctype html>")
     assert set(page.values["lights"]) >= {"good", "caution"}
