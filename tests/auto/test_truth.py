@@ -314,11 +314,11 @@ def test_draws_have_classes_as_often_as_the_truth_where_other_rows_are_missing()
 def test_draws_of_amounts_vary_as_true_ones_do():
     """High amounts vary more than low ones, and none is negative."""
     ratios = []
-    for seed in range(3):
+    for seed in range(4):
         rng = np.random.default_rng(seed)
-        x = rng.normal(size=800)
-        amount = np.maximum(10 * x + 10 + 10 * np.maximum(x + 1, 0) * rng.normal(size=800), 0)
-        missing = rng.random(800) < 0.4
+        x = rng.normal(size=1500)
+        amount = np.maximum(10 * x + 10 + 10 * np.maximum(x + 1, 0) * rng.normal(size=1500), 0)
+        missing = rng.random(1500) < 0.4
         frame = pd.DataFrame({"x": x, "amount": pd.Series(amount).mask(missing)})
         drawn = AutoImputer(["gaussian_em"], target="distribution", random_state=seed).fit_transform(frame)["amount"]
         ratios.append([drawn[missing & part].std() / amount[missing & part].std() for part in (x > -9, x < -0.5, x > 0.5)])
