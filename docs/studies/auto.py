@@ -37,6 +37,7 @@ SCORES = ("rmse", "mae", "energy_distance")
 SETTINGS = ("mcar", "logistic_mar", "logistic_mnar")
 ASKED = ["gaussian_em", "gaussian_mixture", "sinkhorn", "knn", "extra_trees", "kernel_ridge"]
 N_SPLITS = 6
+NARROW_TICKS, WIDE_TICKS = (0.7, 0.8, 0.9, 1, 1.1, 1.2), (0.1, 0.2, 0.3, 0.5, 0.7, 1, 1.5, 2, 3)
 
 
 def table_with_holes(dataset: str, mechanism: str, seed: int, data: str | None) -> tuple[np.ndarray, np.ndarray]:
@@ -241,13 +242,16 @@ def draw(ratios: dict[tuple[str, str], Ratios], figure: Path) -> None:
         ax.set_title(f"{label}: {overall(ratios[method, score]):.3f}", fontsize=10)
         ax.grid(axis="x", color="#e5e5e5")
         ax.set_xscale("log")
+        lowest, highest = ax.get_xlim()
+        ticks = WIDE_TICKS if highest > 4 * lowest else NARROW_TICKS
+        ax.set_xticks([tick for tick in ticks if lowest <= tick <= highest])
+        ax.set_xticks([], minor=True)
         ax.xaxis.set_major_formatter(mpl.ticker.StrMethodFormatter("{x:g}"))
-        ax.xaxis.set_minor_formatter(mpl.ticker.StrMethodFormatter("{x:g}"))
-        ax.tick_params(axis="x", which="both", labelsize=7)
+        ax.tick_params(axis="x", labelsize=7)
     axes[0].set_yticks(range(len(sets)), [d.replace("_", " ") for d in sets], fontsize=8)
     axes[0].legend(fontsize=8, loc="lower left")
     fig.supxlabel(
-        "AutoImputer over the best of five peers on each set (left of the grey line: better); dashed: geometric mean",
+        "score relative to the best of five other methods per data set (left of the grey line: better); dashes: geometric mean",
         fontsize=9,
     )
     figure.parent.mkdir(parents=True, exist_ok=True)
