@@ -1,4 +1,4 @@
-"""otimpute: fill the holes of tables by optimal transport.
+"""otimpute: fill in the missing values of tables, by optimal transport and other methods.
 
 >>> import numpy as np
 >>> from otimpute import AutoImputer

@@ -1,6 +1,6 @@
-"""Every method, missingness mechanism and metric there is: its name, where it is, and how it is shown.
+"""The registry of methods, missingness mechanisms and metrics: names, import locations and labels.
 
-Nothing in here is imported before it is used, so names can be listed and completed at once.
+Entries are imported only when they are used, so listing or completing names is instant.
 """
 
 from __future__ import annotations
@@ -23,60 +23,60 @@ class MethodStyle:
 
     color: str
     hatch: str
-    marker: str | tuple[int, int, int]  # three numbers: a star of so many points
+    marker: str | tuple[int, int, int]  # a tuple is matplotlib's (number of sides, style, rotation)
 
 
 @dataclass(frozen=True)
 class CatalogueEntry:
-    """What methods, mechanisms and metrics have in common."""
+    """Base class of the entries for methods, mechanisms and metrics."""
 
     name: str
     location: str  # "module:object", within otimpute
-    label: str  # what figures call it
+    label: str  # shown in figures
 
     def load(self) -> Any:
-        """The class or function itself."""
+        """Import the class or function."""
         module, _, name = self.location.partition(":")
         return getattr(import_module(f"otimpute.{module}"), name)
 
 
 @dataclass(frozen=True)
 class MethodEntry(CatalogueEntry):
-    """An imputer, or a variant of one, that has a name of its own."""
+    """An imputer, or a named variant of one."""
 
     description: str
     style: MethodStyle | None = None  # None: one of the spare styles
-    ours: bool = False  # or a baseline
-    preset: str = ""  # the class method with the settings that make the variant
-    parameters: Mapping[str, Any] = field(default_factory=dict)  # and others that make it
-    expert: int = 0  # its turn among the experts of AutoImputer, cheap ones first; 0: it cannot be one
+    ours: bool = False  # False: a baseline
+    preset: str = ""  # class method that creates the variant
+    parameters: Mapping[str, Any] = field(default_factory=dict)  # parameters that define the variant
+    expert: int = 0  # position among the experts of AutoImputer, cheapest first; 0: not an expert
 
     @property
     def make(self) -> Callable[..., BaseImputer]:
-        """What takes more parameters and returns the imputer."""
+        """Return a function that takes further parameters and returns the imputer."""
         cls = self.load()
         return partial(getattr(cls, self.preset) if self.preset else cls, **self.parameters)
 
 
 @dataclass(frozen=True)
 class MechanismEntry(CatalogueEntry):
-    """A way to lose values."""
+    """A missingness mechanism."""
 
     description: str
 
 
 @dataclass(frozen=True)
 class MetricEntry(CatalogueEntry):
-    """A function ``(X_true, X_imputed, missing)`` that returns a number, or one for each column, NaN where there is none."""
+    """A function ``(X_true, X_imputed, missing)`` that returns a number, or one per column (NaN where undefined)."""
 
-    power: int = 1  # 2: its unit is that of the values, squared
+    power: int = 1  # 2: its unit is the square of that of the values
     lower_is_better: bool = True
-    few_rows: bool = False  # it refuses more than ``metrics.MOST_ROWS`` incomplete rows
-    compared: int = 0  # its turn among the figures of ranks and wins; 0: it has none
+    few_rows: bool = False  # not computed for more than ``metrics.MOST_ROWS`` incomplete rows
+    compared: int = 0  # position among the figures of ranks and wins; 0: no such figure
 
 
-# In the order in which tables and figures show them, but ours after all others.
-# No two colours are equally light, so that grey print keeps them apart; hatches and markers tell them apart again.
+# In the order of tables and figures, except that our methods come after all others.
+# No two colours are equally light, so that they also differ in greyscale print; so do hatches and markers.
 METHODS: Mapping[str, MethodEntry] = {method.name: method for method in (
     MethodEntry("mean", "baselines.mean:MeanImputer", "column mean", "Mean or most frequent category of the column.",
            MethodStyle("#dddddd", "", "o"), expert=1),
@@ -84,9 +84,9 @@ METHODS: Mapping[str, MethodEntry] = {method.name: method for method in (
            MethodStyle("#92cef1", "////", "v"), expert=3),
     MethodEntry("ice", "baselines.ice:ICEImputer", "ICE", "Chained equations: ridge regression of each column on the others.",
            MethodStyle("#2486bd", "-----", "^"), expert=6),
-    MethodEntry("softimpute", "baselines.softimpute:SoftImputer", "softimpute", "Matrix of low rank.",
+    MethodEntry("softimpute", "baselines.softimpute:SoftImputer", "softimpute", "Low-rank matrix completion.",
            MethodStyle("#31b18e", "\\\\\\\\", "<"), expert=10),
-    MethodEntry("gaussian_em", "baselines.gaussian_em:GaussianEMImputer", "Gaussian EM", "Gaussian model, fitted by EM.",
+    MethodEntry("gaussian_em", "baselines.gaussian_em:GaussianEMImputer", "Gaussian EM", "Multivariate Gaussian, fitted by EM.",
            MethodStyle("#bd709b", "xxxx", "P"), expert=2),
     MethodEntry("missforest", "baselines.missforest:MissForestImputer", "missForest", "Random forest for each column.",
            MethodStyle("#291d5a", "", ">"), expert=7),
@@ -123,22 +123,22 @@ METHODS: Mapping[str, MethodEntry] = {method.name: method for method in (
     MethodEntry("kernel_ridge", "baselines.kernel_ridge:KernelRidgeImputer", "kernel ridge (ours)",
            "Kernel ridge regression for each column.", ours=True, expert=8),
     MethodEntry("auto", "auto.auto_imputer:AutoImputer", "AutoImputer",
-           "Several methods, weighed by how well they fill in hidden values.",
+           "Weighted average of several methods, by how well they recover hidden values.",
            MethodStyle("#0b0b0b", "", (6, 1, 0)), ours=True),
     MethodEntry("auto_distribution", "auto.auto_imputer:AutoImputer", "AutoImputer (distribution)",
-           "The same, with values drawn at random around the guesses.",
+           "The same, with values drawn at random around the averages.",
            MethodStyle("#6b6b6b", "....", (8, 1, 0)), ours=True, parameters={"target": "distribution"}),
 )}  # fmt: skip
 
-# The methods that can be experts of AutoImputer, in the order in which they are asked.
+# The methods that can be experts of AutoImputer, in the order in which they are fitted.
 EXPERTS = tuple(sorted((name for name in METHODS if METHODS[name].expert), key=lambda name: METHODS[name].expert))
 
 MECHANISMS: Mapping[str, MechanismEntry] = {mechanism.name: mechanism for mechanism in (
     MechanismEntry("mcar", "missingness.mcar:MCAR", "MCAR", "Completely at random."),
-    MechanismEntry("logistic_mar", "missingness.logistic:LogisticMAR", "MAR", "By values of columns that stay observed."),
-    MechanismEntry("logistic_mnar", "missingness.logistic:LogisticMNAR", "MNAR logistic", "By values of columns with holes."),
-    MechanismEntry("logistic_self_mnar", "missingness.logistic:LogisticSelfMNAR", "MNAR self-masked", "By the value itself."),
-    MechanismEntry("quantile_mnar", "missingness.quantile_mnar:QuantileMNAR", "MNAR quantile", "In the tails of columns."),
+    MechanismEntry("logistic_mar", "missingness.logistic:LogisticMAR", "MAR", "Depends on columns that stay complete."),
+    MechanismEntry("logistic_mnar", "missingness.logistic:LogisticMNAR", "MNAR logistic", "Depends on incomplete columns."),
+    MechanismEntry("logistic_self_mnar", "missingness.logistic:LogisticSelfMNAR", "MNAR self-masked", "Depends on the value."),
+    MechanismEntry("quantile_mnar", "missingness.quantile_mnar:QuantileMNAR", "MNAR quantile", "Extremes of some columns."),
 )}  # fmt: skip
 
 METRICS: Mapping[str, MetricEntry] = {metric.name: metric for metric in (
@@ -150,13 +150,13 @@ METRICS: Mapping[str, MetricEntry] = {metric.name: metric for metric in (
     MetricEntry("wasserstein2", "metrics.distributional:wasserstein2", "squared W₂", power=2, few_rows=True, compared=4),
 )}  # fmt: skip
 
-COSTS: Mapping[str, str] = {"seconds": "seconds", "added_mib": "memory added (MiB)"}  # of a fit: name and label
+COSTS: Mapping[str, str] = {"seconds": "seconds", "added_mib": "memory added (MiB)"}  # costs of a fit: name and label
 
 
 def make_imputer(name: str, parameters: Mapping[str, Any], random_state: Any = None) -> BaseImputer:
-    """The imputer of that name, or of a class of your own: ``"package.module:Class"``.
+    """Create an imputer by its name, or by the location of your own class: ``"package.module:Class"``.
 
-    Imputers that draw nothing take no ``random_state``, and get none.
+    ``random_state`` is ignored by imputers without randomness.
 
     >>> make_imputer("knn", {"n_neighbors": 3}, random_state=0)
     KNNImputer(n_neighbors=3)
@@ -173,7 +173,7 @@ def make_imputer(name: str, parameters: Mapping[str, Any], random_state: Any = N
 
 
 def make_mechanism(name: str, rate: float, options: Mapping[str, Any]) -> Any:
-    """The missingness mechanism of that name.
+    """Create a missingness mechanism by its name.
 
     >>> make_mechanism("mcar", 0.3, {})
     MCAR(rate=0.3)
@@ -182,7 +182,7 @@ def make_mechanism(name: str, rate: float, options: Mapping[str, Any]) -> Any:
 
 
 def imputer_classes(methods: Iterable[str] = METHODS) -> dict[str, type[BaseImputer]]:
-    """The classes of these methods, by their names in code.
+    """Return the classes of these methods, by class name.
 
     >>> imputer_classes(["mean", "mlp_rr", "mlp_rr_paper"])
     {'MeanImputer': <class '...MeanImputer'>, 'RoundRobinImputer': <class '...RoundRobinImputer'>}

@@ -1,4 +1,4 @@
-"""What otimpute raises and warns, so that callers can tell cases apart, and say it in their own words."""
+"""Exceptions and warnings of otimpute, and messages that can be reworded for the command line."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 
 class Term(NamedTuple):
-    """Something that is called differently outside Python: a parameter, alone or with a value, or a method.
+    """Something that has another name outside Python: a parameter, alone or with a value, or a method.
 
     >>> print(Term("header", False), Term("max_seconds"))
     header=False max_seconds
@@ -21,7 +21,7 @@ class Term(NamedTuple):
 
 
 class InPython(NamedTuple):
-    """Words that make sense in Python only, and those that others are told instead."""
+    """Text that makes sense in Python only, and the text to show elsewhere."""
 
     words: str
     elsewhere: str = ""
@@ -34,7 +34,7 @@ Part = str | Term | InPython
 
 
 class Message(str):
-    """A text made of words and terms; as a string it has the terms of Python.
+    """A text made of strings and terms; as a ``str`` it shows the terms as in Python.
 
     >>> said = Message("pass ", Term("header", False), " if there are no names")
     >>> print(said)
@@ -46,7 +46,7 @@ class Message(str):
     parts: tuple[Part, ...]
 
     def __new__(cls, *parts: Part) -> Message:
-        """Put the parts together."""
+        """Join the parts."""
         message = super().__new__(cls, "".join(map(str, parts)))
         message.parts = tuple(one for part in parts for one in (part.parts if isinstance(part, Message) else [part]))
         return message
@@ -55,7 +55,7 @@ class Message(str):
         return self.parts
 
     def spelled(self, spell: Callable[[Term], str]) -> str:
-        """The text with the terms of somebody else, who does not use Python."""
+        """Return the text with every term replaced by ``spell(term)``, for users outside Python."""
 
         def told(part: Part) -> str:
             if isinstance(part, InPython):
@@ -66,18 +66,18 @@ class Message(str):
 
 
 class ParameterError(Exception):
-    """Base of what is raised about a parameter.
+    """Base class of the errors about parameters.
 
     Attributes
     ----------
     parameter : str
-        Its name.
+        Name of the parameter.
     received : object
-        What it was.
+        The value that was passed.
     accepted : str
-        What it must be, such as ``"a finite number > 0"``.
+        The accepted values, such as ``"a finite number > 0"``.
     advice : str
-        What else to do; may be empty.
+        A suggestion, possibly empty.
     """
 
     def __init__(self, parameter: str, received: Any, accepted: str, advice: str = "") -> None:
@@ -88,45 +88,45 @@ class ParameterError(Exception):
         return self.said_of(self.parameter, self.advice)
 
     def said_of(self, parameter: str, advice: str) -> str:
-        """The message about a parameter that has another name, with other advice."""
+        """Return the message with another name of the parameter and other advice."""
         return f"{parameter} must be {self.accepted}, got {self.received!r}" + (f"; {advice}" if advice else "")
 
 
 class ParameterValueError(ParameterError, ValueError):
-    """A parameter is of a type that is accepted, and its value is not."""
+    """A parameter has an accepted type but an invalid value."""
 
 
 class ParameterTypeError(ParameterError, TypeError):
-    """A parameter is of another type than those that are accepted."""
+    """A parameter has the wrong type."""
 
 
 class NotInstalledError(ModuleNotFoundError):
-    """An optional package is not there; the message says how to install it."""
+    """An optional package is not installed; the message says how to install it."""
 
 
 class OtimputeWarning(UserWarning):
-    """Base of all warnings of this package."""
+    """Base class of all warnings of this package."""
 
 
 class NotConvergedWarning(OtimputeWarning):
-    """An iteration ended before it settled; the result is usable but may still be moving."""
+    """An iteration stopped before it converged; the result is usable but could still change."""
 
 
 class EmptyColumnWarning(OtimputeWarning):
-    """A column has no observed value at all, so there is nothing to learn its values from."""
+    """A column has no observed value, so it cannot be imputed from data."""
 
 
 class FitStoppedWarning(OtimputeWarning):
-    """A fit was stopped early by Ctrl-C or ``max_seconds``; the imputer holds what was reached."""
+    """A fit was stopped early by Ctrl-C or ``max_seconds``; the imputer keeps the state reached so far."""
 
 
 class DivergedError(RuntimeError):
-    """The numbers left the finite range; the message says which parameter to change."""
+    """A computation diverged to NaN or infinity; the message says which parameter to change."""
 
 
 class StoredFileError(ValueError):
-    """A model file or checkpoint is damaged, foreign, of a later version, or not what was asked for."""
+    """A model file or checkpoint is damaged, not from otimpute, of a later version, or of another kind than expected."""
 
 
 class GpuError(RuntimeError):
-    """The GPU is too small or failed; the table was not changed, and the message says what to do."""
+    """The GPU failed or has too little memory; the table was not changed, and the message says what to do."""

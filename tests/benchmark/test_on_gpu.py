@@ -74,7 +74,7 @@ def test_a_run_on_a_gpu_keeps_a_record_a_task_and_does_not_mix_with_one_on_the_c
     assert found["ours", 1].task == TASKS[1]
     again = run_suite(suite, tmp_path, device="cuda")
     assert (again.n_already_done, again.done) == (4, [])
-    with pytest.raises(ValueError, match="give each suite a folder of its own"):
+    with pytest.raises(ValueError, match="use a separate folder for each suite"):
         run_suite(suite, tmp_path)
 
 

@@ -356,7 +356,7 @@ def test_the_best_of_a_metric_may_be_the_highest(monkeypatch: pytest.MonkeyPatch
     assert ranks.methods == ("ice", "knn") and ranks.pairwise_p["ice", "knn"] < 0.05
     assert wins(outcomes, "rmse").wins.tolist() == [[0, 0], [8, 0]]
     table = render_table(outcomes, "rmse")
-    assert "2.000*" in table and "1.000*" not in table and "* highest of its row" in table
+    assert "2.000*" in table and "1.000*" not in table and "* highest in its row" in table
     assert [line.split()[-2:] for line in table.splitlines() if line.startswith(("average", "relative"))] == [
         ["2.00", "1.00"],
         ["0.500", "1.000"],

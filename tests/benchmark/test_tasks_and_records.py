@@ -92,7 +92,7 @@ def test_records_from_before_there_were_groups_are_read() -> None:
         (lambda text: text.replace("0.7", "7" * 5000), "not a record"),
         (lambda text: "[" * 100_000, "not a record"),
         (lambda text: text.replace('"format": 1', '"format": 2'), "another format"),
-        (lambda text: dataclasses.replace(GOOD, task=dataclasses.replace(TASK, seed=9)).to_json(), "not the one it is named"),
+        (lambda text: dataclasses.replace(GOOD, task=dataclasses.replace(TASK, seed=9)).to_json(), "does not match its name"),
     ],
     ids=["cut", "empty", "list", "null", "thin", "edited", "nan", "long", "deep", "format", "another task"],
 )
@@ -167,7 +167,7 @@ def test_plans_add_up(tmp_path: Path) -> None:
 
 
 def test_a_folder_that_is_not_there_is_named() -> None:
-    with pytest.raises(FileNotFoundError, match="no benchmark folder 'nowhere'; run one first"):
+    with pytest.raises(FileNotFoundError, match="no benchmark folder 'nowhere'; run a benchmark with --out"):
         Store("nowhere").read()
 
 
@@ -217,7 +217,7 @@ def test_tasks_that_would_be_shown_as_one_may_not_share_a_folder(tmp_path: Path)
     store.plan("paper", [TASK])
     store.write(GOOD)
     for change in ({"test_fraction": 0.3}, {"parameters": {"n_neighbors": 4}}, {"imputer": "mean"}):
-        with pytest.raises(ValueError, match="give each suite a folder of its own"):
+        with pytest.raises(ValueError, match="use a separate folder for each suite"):
             store.plan("oos", [dataclasses.replace(TASK, **change)])
     store.plan("oos", [dataclasses.replace(TASK, method="knn4", parameters={"n_neighbors": 4})])
 

@@ -81,8 +81,8 @@ def test_inspect_shows_what_impute_would_refuse(invoke: Any) -> None:
     frame = pa.table({"list": [[1], [2], None], "x": [1.0, float("inf"), None], "y": [1, 2, None]})
     pq.write_table(frame, "in.parquet")
     shown = invoke("inspect", "in.parquet").stdout
-    assert "3 holes (33 %)" in shown
-    assert "note: impute refuses infinite values, as in x: replace them, or --exclude these columns" in shown
+    assert "3 missing values (33 %)" in shown
+    assert "note: impute rejects infinite values, as in x: replace them, or --exclude these columns" in shown
 
 
 @pytest.mark.parametrize("encoding", ["cp1252", "ascii"])

@@ -73,7 +73,7 @@ def test_status_counts_names_failures_and_flags(folder: Path) -> None:
     assert "failed: mean on iris, mcar-30, seed 0: [bold]ValueError[/]: no" in shown.replace("\n", " ").replace("  ", " ")
     assert "fills each column with one number" in shown
     assert "missing, by data set: wine (1)" in shown
-    assert "not trusted, so not used: alien.json" in shown
+    assert "ignored, not a valid record: alien.json" in shown
 
 
 @pytest.mark.parametrize(("form", "mark"), [("text", "*"), ("markdown", "**"), ("csv", "iris,")])
@@ -88,7 +88,7 @@ def test_an_unfinished_benchmark_says_so(folder: Path) -> None:
 
 
 def test_a_part_or_a_score_that_is_not_there_is_explained(folder: Path, tmp_path: Path) -> None:
-    assert "no row was kept for the test" in told("benchmark", "table", str(folder), "--part", "test")
+    assert "there are no test rows" in told("benchmark", "table", str(folder), "--part", "test")
     assert "no task has a finite 'wasserstein2'" in told("benchmark", "table", str(folder), "--score", "wasserstein2")
     Store(tmp_path / "new").plan("mine", [Task("iris", "mcar", 0.3, "mean", "mean", 0)])
     assert "no task has finished yet" in told("benchmark", "table", str(tmp_path / "new"))
@@ -136,7 +136,7 @@ def test_a_method_whose_package_is_not_installed_is_named_and_the_others_run(
         (["run", "smoke", "--out", "x", "--methods", ","], "expected names separated by commas, got ','"),
         (["run", "smoke", "--out", "x", "--jobs", "0"], "jobs must be a whole number >= 1"),
         (["run", "smoke", "--out", "x", "--device", "gpu"], "device must be one of 'cpu', 'cuda'"),
-        (["run", "smoke", "--out", "x", "--data", "nowhere"], "must name a folder that exists"),
+        (["run", "smoke", "--out", "x", "--data", "nowhere"], "must be an existing folder"),
         (["status", "nowhere"], "no benchmark folder 'nowhere'"),
         (["table", "nowhere"], "no benchmark folder 'nowhere'"),
     ],

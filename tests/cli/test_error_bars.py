@@ -100,5 +100,5 @@ def test_the_summary_tells_typical_error_bars_and_the_least_sure_cells(invoke: A
     assert first["size"] == pytest.approx(bar / spread, rel=1e-6)
     said = invoke("impute", "flats.csv", "-o", "a.csv", "-f", "--exclude", "key").stderr
     assert "error bar" in said
-    assert f"least sure: row {first['row']}, {first['column']}: {first['value']} ({first['bar']})" in said
+    assert f"most uncertain: row {first['row']}, {first['column']}: {first['value']} ({first['bar']})" in said
     assert "error bar" not in invoke("impute", "flats.csv", "-o", "a.csv", "-f", "-m", "mean").stderr

@@ -90,7 +90,7 @@ def test_without_holes_every_value_counts_and_that_is_said(invoke: Any, truth: n
     write("truth.csv", truth)
     write("filled.csv", truth + np.array([0, 0, 1]))
     result = invoke("score", "truth.csv", "filled.csv")
-    assert "note: every value counts" in result.stderr
+    assert "note: all values are scored" in result.stderr
     told = json.loads(invoke("score", "truth.csv", "filled.csv", "--json", "--columns", "c").stdout)
     assert [(column["name"], column["n_cells"], column["mae"]) for column in told["columns"]] == [
         ("c", 200, pytest.approx(1)),
@@ -101,7 +101,7 @@ def test_holes_that_were_not_filled_are_named(invoke: Any) -> None:
     write("truth.csv", [[1, 1, 1], [2, 2, 2], [3, 3, 3]])
     write("holes.csv", [[np.nan, 1, 1], [2, 2, 2], [np.nan, 3, 3]])
     result = invoke("score", "truth.csv", "holes.csv", "--holes", "holes.csv")
-    assert "note: not all holes were filled: 2 of a" in result.stderr
+    assert "note: still missing: 2 of a" in result.stderr
     write("half.csv", [[1, 1, 1], [2, 2, 2], [np.nan, 3, 3]])
     told = json.loads(invoke("score", "truth.csv", "half.csv", "--holes", "holes.csv", "--json").stdout)
     assert (told["columns"][0]["n_unfilled"], told["columns"][0]["mae"]) == (1, 0.0)
@@ -135,7 +135,7 @@ def test_integers_may_have_become_numbers(invoke: Any) -> None:
 @pytest.mark.parametrize(
     ("filled", "said"),
     [
-        ("a,b,c\n1,1,1\n", "otimpute: filled.csv: must have the rows of the truth, 2, got 1"),
+        ("a,b,c\n1,1,1\n", "otimpute: filled.csv: must have the same 2 rows as TRUTH, got 1"),
         ("a,b\n1,1\n2,2\n", "otimpute: 'filled.csv' has no column 'c'; it has 'a', 'b'"),
         ("a,b,c\n1,1,1\n2,two,2\n", "otimpute: filled.csv: line 3, column 'b': 'two' is not a number"),
     ],

@@ -48,7 +48,7 @@ def test_only_the_holes_of_a_csv_change(invoke: Any, table: Path, options: str) 
     assert is_filled_in_its_holes_only(CSV, Path("out.csv").read_bytes())
     assert table.read_bytes() == CSV
     assert result.stdout == ""
-    assert "out.csv: 6 rows × 4 columns, 4 holes filled by" in result.stderr
+    assert "out.csv: 6 rows × 4 columns, 4 missing values filled by" in result.stderr
 
 
 def test_from_standard_input_to_standard_output(start: Any) -> None:
@@ -98,7 +98,7 @@ def test_a_summary_for_machines(invoke: Any, table: Path) -> None:
 def test_an_empty_column_stays_empty_and_is_named(invoke: Any) -> None:
     Path("in.csv").write_text("a,b,c\n1,,2\n2,,\n,,4\n")
     result = invoke("impute", "in.csv", "-o", "out.csv", "-m", "mean")
-    assert "note: no value to learn from in b: left empty" in result.stderr
+    assert "note: all values of b are missing: left empty" in result.stderr
     assert Path("out.csv").read_text() == "a,b,c\n1,,2\n2,,3\n2,,4\n"
 
 
@@ -193,7 +193,7 @@ def test_a_mistake_is_one_line_and_leaves_no_file(invoke: Any, table: Path, argu
         ("no.csv", None, "otimpute: there is no file 'no.csv'"),
         ("bad.csv", b"a,b\n1,2\n3,4\n" * 9 + b"3\n", "otimpute: bad.csv: line 28 has 1 field, expected 2 fields"),
         ("head.csv", b"a,b\n", "otimpute: head.csv: the file has column names but no rows; pass --no-header if"),
-        ("empty.csv", b"a,b\n,\n,\n", "otimpute: empty.csv: there is no value in a, b, so nothing to learn from"),
+        ("empty.csv", b"a,b\n,\n,\n", "otimpute: empty.csv: all values of a, b are missing, so there is nothing to learn from"),
         (
             "packed.csv",
             b"PAR1",
@@ -257,7 +257,7 @@ def test_validation_is_told(invoke: Any) -> None:
     lines = ["a,b,c", *(f"{a:.3f},{b:.3f}," if k % 4 == 0 else f"{a:.3f},{b:.3f},{c:.3f}" for k, (a, b, c) in enumerate(X))]
     Path("in.csv").write_text("\n".join(lines) + "\n")
     told = ["-m", "sinkhorn", "--set", "validation_fraction=0.2", "--set", "max_steps=50"]
-    assert "checked on known values that were hidden: MAE 0." in invoke("impute", "in.csv", "-o", "o.csv", *told).stderr
+    assert "errors on hidden values: MAE 0." in invoke("impute", "in.csv", "-o", "o.csv", *told).stderr
     assert 0 < json.loads(invoke("impute", "in.csv", "-o", "p.csv", "--json", *told).stdout)["validation_mae"] < 0.8
 
 
@@ -289,7 +289,7 @@ def test_an_interrupt_writes_nothing_and_ends_with_130(
     if checkpoint:
         Path("saved").write_text("")
     said = invoke("impute", table, "-o", "out.csv", "-m", "sinkhorn", *options, code=130).stderr
-    hint = "the same command goes on from saved" if checkpoint else "nothing was written"
+    hint = "run the same command to continue from saved" if checkpoint else "nothing was written"
     assert said == f"otimpute: stopped; {hint}\n"
     assert not Path("out.csv").exists()
 

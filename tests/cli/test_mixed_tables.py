@@ -62,7 +62,7 @@ def test_text_that_is_left_alone_keeps_its_holes_and_is_named(invoke: Any) -> No
     lines = ["remark,x,y", *(f"{'' if k % 7 == 0 else f'text {k}'},{k},{'' if k % 5 == 0 else 2 * k}" for k in range(60))]
     Path("in.csv").write_text("\n".join(lines) + "\n")
     result = invoke("impute", "in.csv", "-o", "out.csv", "-m", "mean")
-    assert re.search(r"note: columns remark are left alone.*; convert the columns, or drop them", result.stderr)
+    assert re.search(r"note: columns remark are not imputed.*; convert the columns, or drop them", result.stderr)
     assert re.search(r"remark +left alone", result.stderr)
     assert [line.split(",")[0] for line in Path("out.csv").read_text().splitlines()] == [line.split(",")[0] for line in lines]
 
@@ -155,7 +155,7 @@ def test_files_that_are_no_models_are_refused(invoke: Any) -> None:
     assert "there is no file 'm'" in invoke("apply", "m", "in.csv", "-o", "out.csv", code=1).stderr
     otimpute.SinkhornImputer(max_steps=2, random_state=0).fit([[1.0, 2.0], [2.0, np.nan], [3.0, 1.0]]).save("m")
     said = invoke("apply", "m", "in.csv", "-o", "out.csv", code=1).stderr
-    assert said == "otimpute: m: the model was fitted to columns without names; fit it to a file or a data frame\n"
+    assert said == "otimpute: m: the model was fitted on columns without names; fit it on a file or a data frame\n"
 
 
 PEAK = (

@@ -34,7 +34,7 @@ def test_impute_makes_a_report_and_tells_its_verdict(invoke: Any, table: Path) -
     page = text_of(Path("flats.html"))
     assert "Imputation of flats.csv" in page
     assert "otimpute impute flats.csv -o full.csv --report flats.html -m gaussian_em" in page
-    assert "observed values untouched" in page
+    assert "observed values unchanged" in page
 
 
 def test_a_report_shows_what_was_written(invoke: Any, table: Path) -> None:
@@ -55,7 +55,7 @@ def test_report_on_a_model_and_a_table(invoke: Any, table: Path) -> None:
     assert Path("m.otimpute").read_bytes() == before
     told = json.loads(invoke("report", "m.otimpute", "flats.csv", "--json", "--no-check", "--max-rows", "50").stdout)
     assert (told["table"]["n_rows"], told["table"]["n_shown"]) == (240, 50)
-    assert told["check"] is None and told["no_check"] == "It was not asked for."
+    assert told["check"] is None and told["no_check"] == "It was not requested."
     assert told["reproduce"]["command"].startswith("otimpute report m.otimpute flats.csv")
 
 
@@ -81,7 +81,7 @@ def test_more_columns_and_an_unknown_one(invoke: Any, table: Path, flats: pd.Dat
     invoke("fit", table, "--model", "m.otimpute", "-m", "mean", "--columns", "size,rent", "-q")
     told = json.loads(invoke("report", "m.otimpute", table, "--json", "--no-check").stdout)
     assert [column["name"] for column in told["columns"]] == ["size", "rent"]
-    (note,) = [note for note in told["notes"] if note.startswith("Not used")]
+    (note,) = [note for note in told["notes"] if note.startswith("Columns neither used")]
     assert "rooms" in note and "rent" not in note
     flats[["size", "rooms"]].to_csv("less.csv", index=False)
     assert "rent" in invoke("report", "m.otimpute", "less.csv", "-o", "r.html", code=1).stderr
@@ -95,7 +95,7 @@ def test_nothing_is_overwritten_unasked(invoke: Any, table: Path) -> None:
     assert not Path("full.csv").exists()
     assert Path("r.html").read_text() == "mine"
     invoke(*arguments, "--force")
-    assert "observed values untouched" in text_of(Path("r.html"))
+    assert "observed values unchanged" in text_of(Path("r.html"))
 
 
 def test_a_report_must_go_somewhere_of_its_own(invoke: Any, table: Path) -> None:
@@ -123,4 +123,4 @@ def test_standard_input(invoke: Any, table: Path) -> None:
 def test_columns_that_stay_empty_are_named(invoke: Any, table: Path) -> None:
     pd.read_csv(table).assign(nothing=None).to_csv("more.csv", index=False)
     invoke("impute", "more.csv", "-o", "full.csv", "-m", "mean", "--report", "r.html")
-    assert "Not used, not filled and not in this report: nothing." in text_of(Path("r.html"))
+    assert "Columns neither used, nor imputed, nor in this report: nothing." in text_of(Path("r.html"))

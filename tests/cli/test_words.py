@@ -55,7 +55,7 @@ def test_notes_speak_of_options() -> None:
 def test_columns_that_are_empty_are_known_and_unknown_categories_noted(invoke: Any, table: Path) -> None:
     options = ["--bounds", "leer=1:2", "--categories", "farbe=rot,gruen,blau", "-m", "mean"]
     said = invoke("impute", table, "-o", "out.csv", *options).stderr
-    assert "note: farbe: gruen never occurs in it, so it is never filled in" in said
+    assert "note: farbe: gruen never occurs, so it is never imputed" in said
     assert "no column" not in said
     assert "\n''  " in said  # the column without a name
 

@@ -150,7 +150,7 @@ def test_a_table_of_one_row_gets_holes_unless_only_extremes_do(name: str, make: 
 
 def test_a_table_of_one_column_gets_holes_or_the_reason_why_not(name: str, make: Make) -> None:
     if name in ONE_COLUMN_REFUSED:
-        with pytest.raises(ValueError, match="needs a column besides its inputs, got 1 of which 1 are inputs"):
+        with pytest.raises(ValueError, match="needs a column besides its inputs, got 1 columns of which 1 are inputs"):
             make(0.3).sample(normal(50, 1), 0)
     else:
         assert make(0.3).sample(normal(50, 1), 0).any()

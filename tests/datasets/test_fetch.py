@@ -55,7 +55,7 @@ def test_failures_that_may_pass_are_tried_again_after_longer_pauses(
         (b"1.5,0.1\n-2,0.00001\n0,3.1\n", "checksum of its values must be", 1),
         (b"1.5,0.1\n-2,0.00001\n", "3 rows and 2 columns, got 2 and 2", 1),
         (b"1.5,0.1\n-2,nan\n0,3\n", "missing or infinite", 1),
-        (b"<html>sign in first</html>", "1 of the 2 values", 1),
+        (b"<html>sign in first</html>", "1 values instead of 2", 1),
         (b"", "3 rows and 2 columns, got 0 and 2", 1),
     ],
     ids=["404", "403", "500", "truncated", "value", "short", "nan", "page", "empty"],

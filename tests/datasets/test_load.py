@@ -61,7 +61,9 @@ def test_a_corrupt_file_in_the_cache_is_fetched_again_with_a_warning(
     online: Card, site, cached: Path, patience: Patience
 ) -> None:
     cached.write_text(WRONG)
-    with pytest.warns(OtimputeWarning, match=r"tiny\.csv is not the data set 'tiny': the checksum .* fetched again") as caught:
+    with pytest.warns(
+        OtimputeWarning, match=r"tiny\.csv is not the data set 'tiny': the checksum .* downloaded again"
+    ) as caught:
         dataset = find(online, patience)
     assert caught[0].filename == __file__
     online.check(dataset.values)
@@ -176,10 +178,10 @@ def test_a_file_with_the_right_values_is_accepted_however_it_is_written(
 
 
 def test_a_folder_that_does_not_exist_is_an_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    with pytest.raises(NotADirectoryError, match=r"data_home must name a folder that exists, got .*nowhere"):
+    with pytest.raises(NotADirectoryError, match=r"data_home must be an existing folder, got .*nowhere"):
         load_dataset("iris", data_home=tmp_path / "nowhere")
     monkeypatch.setenv("OTIMPUTE_DATA", str(tmp_path / "nowhere"))
-    with pytest.raises(NotADirectoryError, match="the environment variable OTIMPUTE_DATA must name a folder"):
+    with pytest.raises(NotADirectoryError, match="the environment variable OTIMPUTE_DATA must be an existing folder"):
         load_dataset("iris")
 
 

@@ -93,14 +93,14 @@ def test_a_fitted_imputer_shows_a_card_above_the_diagram_of_scikit_learn(name: s
     text = card_of(imputer)
     assert text.startswith(f"{type(imputer).__name__} fitted in ")
     assert "90 rows × 6 columns, " in text
-    assert "Holes by column" in text
+    assert "Missing values by column" in text
     assert "otimpute.report(imputer, X)" in text
 
 
 def test_a_card_says_what_was_missing_worst_columns_first(sinkhorn: SinkhornImputer) -> None:
     text = card_of(sinkhorn)
-    assert "120 rows × 4 columns, 73 holes (15 %) in 3 columns" in text
-    assert "Holes by column half 50 % tenth 10 % one <1 % How" in text
+    assert "120 rows × 4 columns, 73 missing values (15 %) in 3 columns" in text
+    assert "Missing values by column half 50 % tenth 10 % one <1 % Fit" in text
 
 
 def test_only_the_worst_columns_are_named() -> None:
@@ -113,14 +113,14 @@ def test_only_the_worst_columns_are_named() -> None:
 def test_nothing_missing_is_said_and_not_drawn() -> None:
     text = card_of(MeanImputer().fit(np.eye(3)))
     assert "3 rows × 3 columns, nothing missing" in text
-    assert "Holes by column" not in text
+    assert "Missing values by column" not in text
 
 
 def test_a_card_says_how_the_fit_ended_and_how_far_off_hidden_values_were(sinkhorn: SinkhornImputer) -> None:
     text = card_of(sinkhorn)
     assert "Imputed values had not quite settled after 300 steps, the most that were allowed." in text
     error = sinkhorn.history_["validation_mae"][-1]
-    assert f"missed by {error:.3g} standard deviations on average" in text
+    assert f"off by {error:.3g} standard deviations on average" in text
     assert "root mean square error on hidden values, from" in text
     assert "otimpute-doubt" in without_style(sinkhorn)
 
@@ -166,14 +166,14 @@ def test_an_automatic_imputer_shows_its_verdict_and_whom_it_trusts(auto: AutoImp
         expert: np.mean([auto.weights_[name][expert] for name in ("half", "tenth", "one")]) for expert in auto.weights_["one"]
     }
     best = max(means, key=lambda expert: means[expert])
-    assert f"over columns with holes {best} {100 * means[best]:.0f} %" in text
+    assert f"over incomplete columns {best} {100 * means[best]:.0f} %" in text
 
 
 def test_settings_are_those_that_were_changed(sinkhorn: SinkhornImputer, X: pd.DataFrame) -> None:
-    assert "Settings max_steps=300 random_state=0 tol=0 validation_fraction=0.1 What next" in card_of(sinkhorn)
-    assert "Settings all as by default What next" in card_of(MeanImputer().fit(X))
+    assert "Settings max_steps=300 random_state=0 tol=0 validation_fraction=0.1 Next steps" in card_of(sinkhorn)
+    assert "Settings all defaults Next steps" in card_of(MeanImputer().fit(X))
     long = MeanImputer(constraints={name: {"bounds": (-1000.0, 1000.0)} for name in X})
-    assert re.search(r"Settings constraints=\{'half': \{'bounds'.{40,60}… What next", card_of(long.fit(X)))
+    assert re.search(r"Settings constraints=\{'half': \{'bounds'.{40,60}… Next steps", card_of(long.fit(X)))
 
 
 def test_names_cannot_leave_their_place() -> None:

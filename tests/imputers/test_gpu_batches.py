@@ -7,9 +7,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-import otimpute.imputers.transport_imputer as transport_imputer
 from otimpute import MetaSinkhornImputer, RoundRobinImputer
 from otimpute.exceptions import GpuError, OtimputeWarning
+from otimpute.imputers.gpu import device
 from otimpute.imputers.gpu.gpu_batches import GpuBatches, _Pairs
 
 torch = pytest.importorskip("torch")
@@ -67,8 +67,8 @@ def test_a_gpu_that_fails_is_an_error_or_a_stated_fall_back(case: str, monkeypat
     with pytest.raises(GpuError, match="the comparison of 2 pairs of 8 rows does not fit"):
         make(case, device="cuda").fit(X_incomplete)
     calls.clear()
-    monkeypatch.setattr(transport_imputer, "_WORTH_A_GPU", 0)
-    monkeypatch.setattr(transport_imputer, "interpreted", lambda: False)
+    monkeypatch.setattr(device, "_WORTH_A_GPU", 0)
+    monkeypatch.setattr(device, "interpreted", lambda: False)
     with pytest.warns(OtimputeWarning, match='With device="auto" the CPU takes over'):
         imputer = make(case, device="auto")
         imputed = imputer.fit_transform(X_incomplete)
@@ -78,6 +78,6 @@ def test_a_gpu_that_fails_is_an_error_or_a_stated_fall_back(case: str, monkeypat
 
 
 def test_short_trainings_do_not_look_for_a_gpu(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(transport_imputer, "gpu_trouble", lambda: pytest.fail("looked"))
+    monkeypatch.setattr(device, "gpu_trouble", lambda: pytest.fail("looked"))
     monkeypatch.setattr(GpuBatches, "__init__", lambda *_: pytest.fail("used"))
     assert make("linear").fit(X_incomplete).device_ == "cpu"

@@ -12,12 +12,12 @@ from scipy.special import logsumexp, softmax
 import otimpute.fitting.checkpoint as checkpoints
 import otimpute.imputers.gpu.gpu_steps as gpu_steps
 import otimpute.imputers.gpu.gpu_tables as gpu_tables
-import otimpute.imputers.transport_imputer as transport_imputer
 from kernels import HAS_GPU
 from otimpute import SinkhornImputer, _gpu
 from otimpute.exceptions import GpuError, OtimputeWarning
 from otimpute.imputers.batches.divergence import BatchPlan, make_cells, make_geometry
 from otimpute.imputers.batches.pairs import ALL_ROWS
+from otimpute.imputers.gpu import device
 from otimpute.imputers.gpu.gpu_steps import GpuFit, GpuSteps
 from otimpute.imputers.gpu.gpu_tables import GpuTables
 from otimpute.imputers.preparation.working_copy import padded_width
@@ -221,17 +221,19 @@ def test_a_fit_on_a_gpu_goes_on_from_its_checkpoint(tmp_path: Any) -> None:
     imputer = SinkhornImputer(checkpoint=tmp_path / "fit", callbacks=lambda progress: progress.step < 12, **longer)
     imputer.fit(X_incomplete)
     assert imputer.stop_reason_ == "callback"
-    np.testing.assert_array_equal(imputer.set_params(callbacks=None).fit_transform(X_incomplete), whole)
+    continued = imputer.set_params(callbacks=None).fit_transform(X_incomplete)
+    # The interpreter multiplies matrices by NumPy, where the last bits of a row may depend on its place in the block.
+    np.testing.assert_allclose(continued, whole, rtol=0 if HAS_GPU else 1e-5)
 
 
 def take_gpu_for_anything(monkeypatch: pytest.MonkeyPatch) -> None:
     """Have "auto" take the GPU, or the interpreter in its place, for any fit."""
-    monkeypatch.setattr(transport_imputer, "_WORTH_A_GPU", 0)
-    monkeypatch.setattr(transport_imputer, "interpreted", lambda: False)
+    monkeypatch.setattr(device, "_WORTH_A_GPU", 0)
+    monkeypatch.setattr(device, "interpreted", lambda: False)
 
 
 def test_the_interpreter_is_never_taken_unasked(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(transport_imputer, "_WORTH_A_GPU", 0)
+    monkeypatch.setattr(device, "_WORTH_A_GPU", 0)
     if not HAS_GPU:
         assert SinkhornImputer(**SHORT).fit(X_incomplete).device_ == "cpu"
 
@@ -258,7 +260,7 @@ def test_without_a_gpu_cuda_is_an_error_that_says_what_to_do(no_interpreter: Non
     monkeypatch.setattr(_gpu, "_try_kernel", no_compiler)
     with pytest.raises(ValueError, match=r"it cannot be used \(RuntimeError: Failed to find C compiler"):
         SinkhornImputer(device="cuda").fit(X_incomplete)
-    monkeypatch.setattr(transport_imputer, "_WORTH_A_GPU", 0)
+    monkeypatch.setattr(device, "_WORTH_A_GPU", 0)
     assert SinkhornImputer(**SHORT).fit(X_incomplete).device_ == "cpu"
     monkeypatch.setattr(_gpu, "find_spec", lambda name: None if name == "triton" else SimpleNamespace())
     with pytest.raises(ValueError, match=r"'triton' is not installed \(pip install"):
@@ -320,5 +322,5 @@ def test_an_error_of_ours_is_not_blamed_on_the_gpu() -> None:
 
 
 def test_short_fits_do_not_look_for_a_gpu(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(transport_imputer, "gpu_trouble", lambda: pytest.fail("looked"))
+    monkeypatch.setattr(device, "gpu_trouble", lambda: pytest.fail("looked"))
     assert SinkhornImputer(**SHORT).fit(X_incomplete).device_ == "cpu"

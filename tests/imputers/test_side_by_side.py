@@ -11,11 +11,11 @@ import pandas as pd
 import pytest
 from sklearn.base import clone
 
-import otimpute.imputers.transport_imputer as transport_imputer
 from otimpute import SinkhornImputer, fit_transform_many
 from otimpute.exceptions import DivergedError, GpuError, OtimputeWarning
 from otimpute.fitting.training import TrainingOutcome
 from otimpute.imputers import side_by_side
+from otimpute.imputers.gpu import device
 from otimpute.imputers.sinkhorn import descent
 from otimpute.imputers.sinkhorn.descent import Descended, empty_history
 
@@ -157,8 +157,8 @@ def test_a_fit_that_diverges_takes_no_other_with_it(monkeypatch: pytest.MonkeyPa
 
 def test_where_the_gpu_fails_auto_falls_back_each_to_the_cpu(monkeypatch: pytest.MonkeyPatch) -> None:
     failing(monkeypatch, lambda _: RuntimeError("CUDA error: an illegal memory access was encountered"))
-    monkeypatch.setattr(transport_imputer, "_WORTH_A_GPU", 0)
-    monkeypatch.setattr(transport_imputer, "interpreted", lambda: False)
+    monkeypatch.setattr(device, "_WORTH_A_GPU", 0)
+    monkeypatch.setattr(device, "interpreted", lambda: False)
     several = [imputer(seed, device="auto") for seed in range(2)]
     with pytest.warns(OtimputeWarning, match="the CPU takes over") as caught:
         found = fit_transform_many(several, [table(0), table(1)])

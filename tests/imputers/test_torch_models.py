@@ -464,7 +464,7 @@ def test_a_completer_of_ones_own_warns_of_columns_it_never_learned() -> None:
     X = correlated(60, 3)
     imputer = MetaSinkhornImputer(Linear(3), max_steps=2, validation_fraction=0, random_state=0).fit(X)
     assert imputer.stop_reason_ == "nothing missing"
-    with pytest.warns(OtimputeWarning, match="the completer never learned to fill them"):
+    with pytest.warns(OtimputeWarning, match="the completer never learned to impute them"):
         imputer.transform([[0.0, np.nan, 1.0]])
     with pytest.raises(ValueError, match="failed on tensors"):
         MetaSinkhornImputer(Linear(5)).fit(X)

@@ -86,7 +86,7 @@ def test_too_many_rows_for_exact_transport_are_refused(tables) -> None:
     ("arguments", "error", "message"),
     [
         ((np.zeros((2, 2)), np.zeros((2, 2)), np.ones((2, 2))), TypeError, "boolean"),
-        ((np.zeros((2, 2)), np.zeros((2, 3)), np.ones((2, 2), dtype=bool)), ValueError, "one shape"),
+        ((np.zeros((2, 2)), np.zeros((2, 3)), np.ones((2, 2), dtype=bool)), ValueError, "the same shape"),
         ((np.zeros((2, 2)), np.zeros((2, 2)), np.zeros((2, 2), dtype=bool)), ValueError, "nothing to score"),
     ],
 )

@@ -74,5 +74,5 @@ def test_tables_that_do_not_match_are_refused() -> None:
         score_table(frame, pa.table({"y": [1.0, 2.0]}), missing)
     with pytest.raises(ValueError, match="must have the same columns and rows"):
         score_table(frame, frame, missing[:1])
-    with pytest.raises(ValueError, match="column 'x' must hold numbers where the truth does, got String"):
+    with pytest.raises(ValueError, match="column 'x' must hold numbers, as it does in X_true, got String"):
         score_table(frame, pa.table({"x": ["a", "b"]}), missing)

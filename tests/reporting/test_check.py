@@ -59,7 +59,7 @@ def test_a_model_is_judged_as_it_is_on_rows_it_was_not_fitted_to(
     assert check.filled_by == "model"
     assert check.n_rows == 30
     assert error_of(check, "GaussianEMImputer") < 0.5 * error_of(check, "column mean")
-    assert "not fitted to; it filled them in as it is" in check.words[0]
+    assert "not fitted on; it imputed them without being refitted" in check.words[0]
 
 
 def test_the_table_of_the_fit_is_judged_by_a_copy(fitted: GaussianEMImputer, tmp_path: Path) -> None:
@@ -74,7 +74,7 @@ def test_the_table_of_the_fit_is_judged_by_a_copy(fitted: GaussianEMImputer, tmp
 def test_rows_of_the_training_are_left_out_of_the_check_of_a_model(fitted: GaussianEMImputer) -> None:
     check = checked(fitted, np.vstack([related_rows(500, 0)[:100], related_rows(60, 1)]))
     assert (check.filled_by, check.n_rows) == ("model", 60)
-    assert "Rows that were in training, 62 % of the table, are left out" in check.words[0]
+    assert "Rows that were in training, 62 % of the table, are excluded" in check.words[0]
 
 
 def test_the_mean_is_that_of_the_training(fitted: GaussianEMImputer) -> None:
@@ -153,7 +153,7 @@ def test_an_imputer_that_hid_values_itself_is_judged_by_those() -> None:
     expected = np.average(errors, weights=np.isnan(X).sum(axis=0)[:7])
     assert error_of(check, "AutoImputer") == pytest.approx(expected)
     assert error_of(check, "AutoImputer") < error_of(check, "KNN") < error_of(check, "column mean")
-    assert "in a trial of the fit itself" in check.words[0]
+    assert "were hidden during the fit" in check.words[0]
     assert checked(imputer, related_rows(120, 1)).filled_by == "model"
 
 

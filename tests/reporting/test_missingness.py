@@ -64,7 +64,7 @@ def test_littles_test_gives_what_r_gives() -> None:
     assert found.statistic == pytest.approx(35.1, abs=0.05)
     assert (found.degrees_of_freedom, found.n_patterns) == (14, 4)
     assert found.p_value == pytest.approx(0.00142, abs=5e-6)
-    assert "speaks against" in found.words
+    assert "finds evidence against" in found.words
 
 
 def holes_by_chance(seed: int) -> McarTest:
@@ -82,7 +82,7 @@ def test_littles_p_values_are_uniform_if_holes_are_made_by_chance() -> None:
 @pytest.mark.parametrize(
     ("X", "why"),
     [
-        (pd.DataFrame({"a": [1.0, 2.0] * 10, "b": ["x", None] * 10}), "no number"),
+        (pd.DataFrame({"a": [1.0, 2.0] * 10, "b": ["x", None] * 10}), "no column of varying numbers"),
         (pd.DataFrame({"a": [1.0, None, 2.0] * 10, "b": ["x", "y", "x"] * 10}), "two columns"),
         (pd.DataFrame({"a": [1.0, None, 3.0], "b": [1.0, 2.0, 4.0]}), "too few rows (3)"),
     ],

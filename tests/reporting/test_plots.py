@@ -238,7 +238,7 @@ def test_what_is_far_off_stands_at_the_edge() -> None:
     picture = drawn("columns")
     ring = next(each for each in picture.iter("path") if each.get("class") == "peer-ring")
     assert float(ring.get("d", "").split()[0][1:]) < WIDTH
-    assert "nearer than the column mean in 1 of 1 column" in said(picture)
+    assert "better than the column mean in 1 of 1 column" in said(picture)
 
 
 def test_scales_take_any_finite_numbers() -> None:

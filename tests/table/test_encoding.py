@@ -177,7 +177,7 @@ def test_texts_are_categories_while_they_repeat() -> None:
 
 def test_values_of_other_types_are_left_alone() -> None:
     frame = pl.DataFrame({"x": [1.0, None, 3.0], "list": [[1], None, [2, 3]]})
-    with pytest.warns(OtimputeWarning, match="columns list are left alone"):
+    with pytest.warns(OtimputeWarning, match="columns list are not imputed"):
         imputed = MeanImputer().fit_transform(frame)
     assert imputed["list"].equals(frame["list"])
     mixed = pd.DataFrame({"x": [1.0, None], "odd": pd.Series(["a", 1], dtype=object)})
@@ -465,7 +465,7 @@ def test_batches_of_arrow_are_refused_with_advice() -> None:
 def test_texts_with_new_holes_are_pointed_out() -> None:
     frame = pl.DataFrame({"x": [1.0, None] * 15, "note": [f"row {k}" for k in range(30)]})
     imputer = MeanImputer().fit(frame)
-    with pytest.warns(OtimputeWarning, match="columns note are left alone"):
+    with pytest.warns(OtimputeWarning, match="columns note are not imputed"):
         imputer.transform(frame.with_columns(note=pl.lit(None, dtype=pl.String)))
 
 

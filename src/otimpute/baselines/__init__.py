@@ -1,4 +1,4 @@
-"""Classical imputers under the same contract as ours, to compare with and to combine.
+"""Classical imputers with the same interface as the optimal transport imputers, for comparison and for ensembles.
 
 >>> import numpy as np
 >>> from otimpute.baselines import GaussianEMImputer, MeanImputer

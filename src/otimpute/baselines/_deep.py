@@ -1,4 +1,4 @@
-"""What the deep methods share: a training on mini-batches, values hidden to see when to stop, and candour about the outcome."""
+"""Base classes of the deep imputers: training on mini-batches, early stopping on hidden values, and a warning if it failed."""
 
 from __future__ import annotations
 
@@ -30,24 +30,24 @@ if TYPE_CHECKING:
 
     from ._networks import Learner
 
-_FEWEST_PASSES = 100  # over the rows, where the length of a training is automatic; the authors of VAEAC take as many
+_FEWEST_PASSES = 100  # over the rows if max_steps="auto"; as the authors of VAEAC
 _N_WINDOWS = 40
 _SHORTEST_WINDOW = 10
 _SHARE_HIDDEN = 0.1
 _FEWEST_ROWS_TO_HIDE = 50
 _MOST_ROWS_SCORED = 2000
-_LARGEST = 100_000  # layer, or number of draws
-_NO_BETTER = 0.98  # of the error of column means: the best of forty scores is a little better by chance
+_LARGEST = 100_000  # for layer sizes and numbers of draws
+_NO_BETTER = 0.98  # times the error of column means: by chance, the best of forty scores is slightly better
 _NUMBERS_AT_A_TIME = 2**22
 
-# What a file may say of a network, besides sizes that are its own.
+# Fields that all stored networks have; each adds sizes of its own.
 SIZE = Whole(at_least=1, at_most=_LARGEST)
 STORED = {"weights": NamedArrays(), "n_columns": Whole(at_least=1, size="varying"), "seed": Whole()}
 
 
 @dataclass(frozen=True)
 class DeepMethod:
-    """A trained network. A subclass has what the network is made of, and has it fill rows."""
+    """A trained network. Subclasses define its architecture and how it fills in rows."""
 
     weights: dict[str, NDArray[Any]]
     n_columns: int
@@ -55,42 +55,42 @@ class DeepMethod:
     device: str
 
     def __post_init__(self) -> None:
-        _ = self.network  # weights that do not fit are an error now, not later
+        _ = self.network  # raise now if the weights do not fit
 
     @abstractmethod
     def make_network(self) -> Learner:
-        """A network of the same make."""
+        """Create a network of this architecture."""
 
     @abstractmethod
     def _fill(self, values: Tensor, missing: Tensor, keys: NDArray[np.uint64]) -> Tensor:
-        """Values ``[n, d]`` for all cells of some rows, each row alone; what is random in it follows from the rows' keys."""
+        """Return values ``[n, d]`` for all cells of some rows, each row independent of the others; ``keys`` seed the noise."""
 
     @property
     @abstractmethod
     def _numbers_per_row(self) -> int:
-        """How many numbers `_fill` needs at once for a row."""
+        """How many numbers `_fill` holds in memory per row."""
 
     @cached_property
     def network(self) -> Any:
-        """The network, made of its weights.
+        """The network with the stored weights.
 
-        In float32 a product of matrices rounds visibly otherwise than one of their rows: a row would depend on its company.
+        It is in float64: in float32, rounding would make the result of a row depend visibly on the other rows of its batch.
         """
         torch = torch_for(type(self).__name__)
         try:
-            with torch_session(0), torch.device("meta"):  # sizes that a file invents must not take memory
+            with torch_session(0), torch.device("meta"):  # absurd sizes in a file must not allocate memory
                 network = self.make_network()
         except (RuntimeError, TypeError, ValueError, OverflowError) as error:
-            raise ValueError(f"the parameters make no network ({str(error)[:80]})") from error
+            raise ValueError(f"the parameters define no valid network ({str(error)[:80]})") from error
         take_weights(network, self.weights, type(self).__name__)
         return network.to(device_for(self.device), torch.float64)
 
     def fill(self, rows: Rows, holes: Holes) -> Rows:
-        """Rows with values in their holes."""
+        """Return the rows with their missing values filled in."""
         return self.complete(rows, holes, keys_by_content(rows, holes, self.seed))
 
     def complete(self, rows: Rows, holes: Holes, keys: NDArray[np.uint64]) -> Rows:
-        """The same, with keys of the rows that decide what is random."""
+        """Fill in missing values, with ``keys`` as the seeds of the rows."""
         torch, device = torch_for(type(self).__name__), device_for(self.device)
         completed = rows.copy()
         incomplete = np.flatnonzero(holes.any(axis=1))
@@ -106,17 +106,17 @@ class DeepMethod:
 
 
 def device_for(wanted: str) -> str:
-    """Where a network is computed."""
+    """Return the device to compute on."""
     torch = torch_for("a deep imputer")
     check_choice("device", wanted, ["auto", "cpu", "cuda"])
     there = torch.cuda.is_available()
     if wanted == "cuda" and not there:
-        raise ValueError('device="cuda", but torch finds no GPU here; pass "cpu", or "auto" to use one where there is one')
+        raise ValueError('device="cuda", but torch finds no GPU; pass "cpu", or "auto" to use a GPU if there is one')
     return "cuda" if there and wanted != "cpu" else "cpu"
 
 
 class DeepImputer(StandardisedImputer):
-    """Base of the deep imputers. A subclass makes a network, and a method of what it has learned."""
+    """Base class of the deep imputers. Subclasses create the network, and the method from the trained network."""
 
     fewest_steps: ClassVar[int]
 
@@ -132,11 +132,11 @@ class DeepImputer(StandardisedImputer):
 
     @abstractmethod
     def _make_network(self, n_columns: int, *, validates: bool) -> Learner:
-        """A network that has learned nothing yet; some observed values may be hidden from it."""
+        """Create an untrained network; ``validates`` if some observed values are hidden from it for validation."""
 
     @abstractmethod
     def _make_method(self, trained: dict[str, Any], learned: NDArray[np.bool_]) -> DeepMethod:
-        """What was ``trained``, the first fields of a method; the columns ``learned [d]`` had holes in training."""
+        """Create the method from its first fields ``trained``; the columns ``learned [d]`` had missing values in training."""
 
     def check_parameters(self) -> None:
         device_for(self.device)
@@ -200,28 +200,28 @@ class DeepImputer(StandardisedImputer):
         return max(self.fewest_steps, _FEWEST_PASSES * -(-n_rows // self.batch_size))
 
     def _warn_if_useless(self, truth: NDArray[np.float64], outcome: TrainingOutcome) -> None:
-        """A network that learned nothing returns something like column means; that must not go unnoticed."""
-        scores = outcome.history.get("validation_rmse")  # none when the first step was interrupted
+        """Warn if the network is not better than column means."""
+        scores = outcome.history.get("validation_rmse")  # None if the first step was interrupted
         if scores and min(scores) > _NO_BETTER * (of_means := score_cells(truth, np.zeros_like(truth))[1]):
             warn_user(
                 f"{type(self).__name__} is hardly better than column means on values hidden from it (RMSE {min(scores):.3f}, "
-                f"column means {of_means:.3f}): columns say little about each other, or there are too few rows for a network; "
+                f"column means {of_means:.3f}): columns are almost unrelated, or there are too few rows to train a network; "
                 "use AutoImputer or GaussianEMImputer",
                 OtimputeWarning,
             )
 
     def _publish(self) -> None:
         summary = self.fit_summary_
-        if summary.n_steps is not None:  # a column varies
+        if summary.n_steps is not None:  # at least one column varies
             self.n_steps_, self.best_step_, self.stop_reason_ = summary.n_steps, summary.best_step, summary.stop_reason
             self.history_, self.converged_ = summary.history, summary.converged
 
 
 @dataclass(frozen=True)
 class _Score:
-    """How far off hidden cells are."""
+    """Errors on hidden cells."""
 
-    values: Tensor  # of the rows that have any
+    values: Tensor  # of the rows with hidden cells
     missing: Tensor
     cells: NDArray[np.bool_]  # [those rows, d]
     truth: NDArray[np.float64]
@@ -236,13 +236,13 @@ class _Score:
         return cls(values[places], missing[places], hidden[some], rows[some][hidden[some]])
 
     def __call__(self, network: Learner) -> list[tuple[float, float]]:
-        """MAE and RMSE of every candidate."""
+        """Return MAE and RMSE of every candidate."""
         guesses = network.guess(self.values, self.missing).cpu().numpy()
         return [score_cells(self.truth, guess[self.cells]) for guess in guesses]
 
 
 class _NetworkTraining(Process):
-    """Steps on mini-batches, reshuffled each epoch."""
+    """Training on mini-batches, reshuffled each epoch."""
 
     looks_at_end = True
 
@@ -253,7 +253,7 @@ class _NetworkTraining(Process):
         self._learning_rate, self._optimizers = learning_rate, network.optimizers(learning_rate)
         self._batches = _batches(len(values), batch_size)
         self._losses: list[Tensor] = []
-        self._candidate = 0  # the best so far
+        self._candidate = 0  # index of the best so far
         self.history = {"step": [], "training_loss": []}
 
     def advance(self, first: int, count: int) -> int:  # noqa: ARG002
@@ -295,7 +295,7 @@ class _NetworkTraining(Process):
 
 
 def _batches(n_rows: int, batch_size: int) -> Iterator[Tensor]:
-    """Which rows come next, without end."""
+    """Yield the rows of mini-batches, forever."""
     torch = torch_for("a deep imputer")
     while True:
         yield from torch.randperm(n_rows).split(min(batch_size, n_rows))

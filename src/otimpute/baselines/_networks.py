@@ -1,7 +1,7 @@
-"""The networks of MIWAE, GAIN and VAEAC. Imported only when asked for: they need torch.
+"""The networks of MIWAE, GAIN and VAEAC, in a module of their own because they need torch.
 
-All see standardised rows ``values [n, d]`` with 0 in their holes, and ``missing [n, d]`` as 0 and 1. Random numbers are drawn
-on the CPU, so that a seed means the same on every device.
+All take standardised rows ``values [n, d]`` with 0 where missing, and ``missing [n, d]`` as 0 and 1. Random numbers are drawn
+on the CPU, so that a seed gives the same numbers on every device.
 """
 
 from __future__ import annotations
@@ -15,18 +15,18 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
-_SMALLEST_SCALE = 1e-3  # of standardised values: otherwise a likelihood could grow without bounds
-_MOST_SCORED_DRAWS = 5  # of VAEAC: more would take a third of the training's time and tell no more about its progress
-_FEWEST_DEGREES = 3.0  # of freedom: a Student's t with fewer has no variance to speak of
+_SMALLEST_SCALE = 1e-3  # of standardised values; with a scale near 0 the likelihood would be unbounded
+_MOST_SCORED_DRAWS = 5  # of VAEAC: more would take a third of the training time without a more useful score
+_FEWEST_DEGREES = 3.0  # degrees of freedom: with 2 or fewer, Student's t has no finite variance
 
 
 class Learner(torch.nn.Module):
-    """What the training loop asks of a method. Several candidates may be trained at once; most methods have one."""
+    """Interface of the training loop. Several candidates may be trained at once; most methods have only one."""
 
     n_candidates = 1
 
     def optimizers(self, learning_rate: float) -> list[torch.optim.Optimizer]:
-        """What updates the parameters."""
+        """Create the optimizers of the parameters."""
         return [_adam(self, learning_rate)]
 
     def update(self, optimizers: Sequence[torch.optim.Optimizer], values: Tensor, missing: Tensor) -> Tensor:
@@ -36,18 +36,18 @@ class Learner(torch.nn.Module):
         return loss.detach()[None]
 
     def loss(self, values: Tensor, missing: Tensor) -> Tensor:
-        """What a step descends, if there is one such number."""
+        """Return the loss to minimise; unused by methods that override `update`."""
         raise NotImplementedError
 
     def prepare(self, values: Tensor, missing: Tensor) -> None:
-        """Look at the table before the training."""
+        """Prepare for training on this table."""
 
     @abstractmethod
     def guess(self, values: Tensor, missing: Tensor) -> Tensor:
-        """Expected values ``[candidates, n, d]`` of all cells, with random numbers of its own."""
+        """Return expected values ``[candidates, n, d]`` of all cells."""
 
     def keep(self, candidate: int) -> None:
-        """Forget all other candidates."""
+        """Discard all other candidates."""
 
 
 class Miwae(Learner):
@@ -60,7 +60,7 @@ class Miwae(Learner):
         self.decoder = _perceptron([n_latent, width, width, (3 if student else 2) * n_columns])
 
     def decode(self, latent: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-        """Centre, scale and degrees of freedom of every cell."""
+        """Return centre, scale and degrees of freedom of every cell."""
         centre, raw_scale, *raw_degrees = self.decoder(latent).split(self.n_columns, dim=-1)
         degrees = functional.softplus(raw_degrees[0]) + _FEWEST_DEGREES if self.student else torch.full_like(centre, math.inf)
         return centre, functional.softplus(raw_scale) + _SMALLEST_SCALE, degrees
@@ -97,9 +97,9 @@ class Miwae(Learner):
 
 
 class Gain(Learner):
-    """A generator that fills holes, and a discriminator that tells what was filled; as many pairs of them as ``alphas``.
+    """A generator that fills in missing values and a discriminator that detects them; one pair of networks per alpha.
 
-    Values are brought to [0, 1] by the lowest and highest of each column.
+    Columns are scaled to [0, 1] by their smallest and largest values.
     """
 
     def __init__(self, n_columns: int, width: int, alphas: Sequence[float]):
@@ -118,7 +118,7 @@ class Gain(Learner):
         return [_adam(part, learning_rate) for part in (self.discriminator, self.generator)]
 
     def prepare(self, values: Tensor, missing: Tensor) -> None:
-        """Learn what 0 and 1 stand for."""
+        """Compute the scale of the columns."""
         low = torch.where(missing > 0, math.inf, values).amin(dim=0)
         high = torch.where(missing > 0, -math.inf, values).amax(dim=0)
         self.low.copy_(low)
@@ -128,7 +128,7 @@ class Gain(Learner):
         observed = 1 - missing
         units = (values - self.low) / self.range
         filled = self._generate(units, missing, torch.rand(units.shape).to(units))
-        # The hint gives away all cells of a row but one, drawn at random: ½ there, and only that one is judged.
+        # The hint reveals all cells of a row except a random one, where it is ½; the loss counts only that one.
         judged = functional.one_hot(torch.randint(units.shape[1], (len(units),)), units.shape[1]).to(units)
         hints = (1 - judged) * observed + 0.5 * judged
         completed = observed * units + missing * filled
@@ -146,7 +146,7 @@ class Gain(Learner):
         return self.fill(values, missing, torch.rand(values.shape).to(values))
 
     def fill(self, values: Tensor, missing: Tensor, noise: Tensor) -> Tensor:
-        """What the generators make ``[candidates, n, d]`` of rows with ``noise [n, d]`` between 0 and 1."""
+        """Return the output ``[candidates, n, d]`` of the generators, given ``noise [n, d]`` between 0 and 1."""
         return self._generate((values - self.low) / self.range, missing, noise) * self.range + self.low
 
     def keep(self, candidate: int) -> None:
@@ -161,7 +161,7 @@ class Gain(Learner):
 
 
 class Vaeac(Learner):
-    """A variational autoencoder whose prior sees what is observed, and whose proposal sees all that is known."""
+    """A variational autoencoder: the prior sees the values left visible, the proposal also those hidden in training."""
 
     def __init__(self, n_columns: int, n_latent: int, width: int, depth: int, hidden_rate: float, n_samples: int):
         super().__init__()
@@ -182,23 +182,23 @@ class Vaeac(Learner):
         mean, spread = self.propose(values, missing, hidden)
         prior_mean, prior_spread, seen = self.prior(values * (1 - hidden), hidden)
         latent = mean + spread * torch.randn(mean.shape).to(mean)
-        error = (self.generate(latent, seen) - values) * (hidden - missing)  # only what was hidden and is known
+        error = (self.generate(latent, seen) - values) * (hidden - missing)  # only entries that were hidden and are known
         divergence = (
             (prior_spread / spread).log() + (spread.square() + (mean - prior_mean).square()) / (2 * prior_spread.square()) - 0.5
         ).sum(dim=-1)
-        # The published priors on the prior's parameters, which keep them from running away.
+        # As published: priors on the parameters of the prior network, which keep them from diverging.
         leash = -prior_mean.square().sum(dim=-1) / (2 * 1e4**2) + 1e-4 * (prior_spread.log() - prior_spread).sum(dim=-1)
         return (0.5 * error.square().sum(dim=-1) + divergence - leash).mean() / values.shape[1]
 
     def propose(self, values: Tensor, missing: Tensor, hidden: Tensor) -> tuple[Tensor, Tensor]:
-        """Mean and spread of the latent variables, given all that is known."""
+        """Return mean and standard deviation of the latent variables, given all known values."""
         state = functional.leaky_relu(self.proposal_first(torch.cat([values, missing, hidden], dim=-1)))
         for block in self.proposal_blocks:
             state = block(state)
         return _normal(self.proposal_last(state))
 
     def prior(self, values: Tensor, hidden: Tensor) -> tuple[Tensor, Tensor, list[Tensor]]:
-        """Mean and spread given what is observed, and what the generator is shown of that, last things first."""
+        """Return mean and standard deviation given the visible values, and the skip connections, last layer first."""
         inputs = torch.cat([values, hidden], dim=-1)
         states = [functional.leaky_relu(self.prior_first(inputs))]
         for block in self.prior_blocks:
@@ -207,7 +207,7 @@ class Vaeac(Learner):
         return mean, spread, [*reversed(states), inputs]
 
     def generate(self, latent: Tensor, seen: Sequence[Tensor]) -> Tensor:
-        """Means of all cells, for latent variables ``[..., n, latent]``."""
+        """Return the means of all cells, for latent variables ``[..., n, latent]``."""
         *states, inputs = (each.expand(*latent.shape[:-1], -1) for each in seen)
         state = functional.leaky_relu(self.generator_first(latent))
         for block, other in zip(self.generator_blocks, states, strict=True):
@@ -216,18 +216,18 @@ class Vaeac(Learner):
         return made
 
     def guess(self, values: Tensor, missing: Tensor) -> Tensor:
-        if self._scored_draws is None:  # always the same ones, or the best score would be that of the luckiest draws
+        if self._scored_draws is None:  # always the same draws, or the best score would be that of the luckiest ones
             self._scored_draws = torch.randn(min(self.n_samples, _MOST_SCORED_DRAWS), 1, self.n_latent)
         return self.expect(values, missing, self._scored_draws.to(values))[None]
 
     def expect(self, values: Tensor, missing: Tensor, noise: Tensor) -> Tensor:
-        """Means over latent variables made of ``noise [K, 1 or n, latent]``."""
+        """Return means over latent variables made from ``noise [K, 1 or n, latent]``."""
         mean, spread, seen = self.prior(values, missing)
         return self.generate(mean + spread * noise, seen).mean(dim=0)
 
 
 class _Block(torch.nn.Module):
-    """A layer whose input is added to its output."""
+    """A residual layer: its input is added to its output."""
 
     def __init__(self, n_inputs: int, width: int):
         super().__init__()
@@ -238,13 +238,13 @@ class _Block(torch.nn.Module):
 
 
 class _Candidates(torch.nn.Module):
-    """Perceptrons of one shape side by side, computed together: small ones take no longer than one of them."""
+    """Perceptrons of the same shape in one batch: several small ones take no longer than one."""
 
     def __init__(self, n_candidates: int, sizes: Sequence[int]):
         super().__init__()
         self.weights, self.biases = torch.nn.ParameterList(), torch.nn.ParameterList()
         for n_in, n_out in pairwise(sizes):
-            # One start for all: candidates differ in what they are told only.
+            # All candidates have the same initial weights, so that they differ only in alpha.
             start = torch.randn(n_in, n_out) / math.sqrt(n_in / 2)
             self.weights.append(torch.nn.Parameter(start.repeat(n_candidates, 1, 1)))
             self.biases.append(torch.nn.Parameter(torch.zeros(n_candidates, 1, n_out)))
@@ -277,7 +277,7 @@ def _normal(raw: Tensor) -> tuple[Tensor, Tensor]:
 
 
 def _log_density(values: Tensor, centre: Tensor, scale: Tensor, degrees: Tensor) -> Tensor:
-    """Of Student's t, or of the normal distribution where the degrees of freedom are infinite."""
+    """Log density of Student's t, or of the normal distribution where the degrees of freedom are infinite."""
     squared = ((values - centre) / scale).square()
     if torch.isinf(degrees).all():
         return -0.5 * squared - scale.log() - 0.5 * math.log(2 * math.pi)
@@ -286,7 +286,7 @@ def _log_density(values: Tensor, centre: Tensor, scale: Tensor, degrees: Tensor)
 
 
 def log_gamma_ratio(a: Tensor) -> Tensor:
-    """Log Γ(a + ½) − log Γ(a) for a ≥ 1.5, to 1e-6: an asymptotic series after two steps up, far faster than lgamma."""
+    """Log Γ(a + ½) − log Γ(a) for a ≥ 1.5, to 1e-6: an asymptotic series at a + 2, much faster than lgamma."""
     step = torch.log(a * (a + 1) / ((a + 0.5) * (a + 1.5)))
     inverse = 1 / (a + 2)
     square = inverse.square()
@@ -295,7 +295,7 @@ def log_gamma_ratio(a: Tensor) -> Tensor:
 
 
 def _adam(module: torch.nn.Module, learning_rate: float) -> torch.optim.Optimizer:
-    return torch.optim.Adam(module.parameters(), lr=learning_rate, fused=True)  # one pass over memory instead of ten
+    return torch.optim.Adam(module.parameters(), lr=learning_rate, fused=True)  # fused: one pass over memory instead of ten
 
 
 def _descend(optimizer: torch.optim.Optimizer, loss: Tensor) -> None:

@@ -1,4 +1,4 @@
-"""GAIN: a generator fills holes until a discriminator cannot tell them from what was there."""
+"""GAIN: a generator imputes values that a discriminator cannot tell from observed ones."""
 
 from __future__ import annotations
 
@@ -25,21 +25,21 @@ if TYPE_CHECKING:
 
     from ._networks import Gain
 
-_UNCHOSEN = 10.0  # the largest that the paper tried
+_UNCHOSEN = 10.0  # the largest value tried in the paper
 
 
 @stored(**STORED, width=SIZE, learned="varying")
 @dataclass(frozen=True)
 class GainMethod(DeepMethod):
-    """A generator that fills holes with what it makes of noise."""
+    """A generator that turns noise into missing values."""
 
     width: int
-    learned: NDArray[np.bool_]  # [d]: columns that had holes in training
+    learned: NDArray[np.bool_]  # [d]: columns with missing values in training
 
     def make_network(self) -> Gain:
         from ._networks import Gain
 
-        return Gain(self.n_columns, self.width, [_UNCHOSEN])  # which α it was is among the weights
+        return Gain(self.n_columns, self.width, [_UNCHOSEN])  # the α that was used is stored with the weights
 
     @property
     def _numbers_per_row(self) -> int:
@@ -58,55 +58,55 @@ class GainModel(StandardisedModel):
     method: GainMethod | None
 
     def untaught(self, missing: NDArray[np.bool_]) -> NDArray[np.int64]:
-        """The columns with missing entries that had none in training."""
+        """Return the columns with missing values that had none in training."""
         if self.method is None:
             return self.columns.varying
         return self.columns.varying[missing[:, self.columns.varying].any(axis=0) & ~self.method.learned]
 
 
 class GAINImputer(DeepImputer):
-    """Impute by adversarial networks (GAIN: Yoon, Jordon & van der Schaar, ICML 2018).
+    """Impute missing values by generative adversarial networks (GAIN: Yoon, Jordon & van der Schaar, ICML 2018).
 
-    A generator fills the holes of a row; a discriminator tells of one cell whether it was filled, and of all others it is told
-    (the hint). The generator learns to deceive it and, weighed by ``alpha``, to return what was observed. Needs torch:
-    ``pip install "otimpute[torch]"``.
+    A generator fills in the missing values of a row; a discriminator, which is told about all other cells (the hint), predicts
+    whether a given cell was imputed. The generator is trained to deceive it and, with weight ``alpha``, to reproduce observed
+    values. Needs torch: ``pip install "otimpute[torch]"``.
 
-    The defaults are the authors': three layers as wide as the table in either network, sigmoid outputs on columns brought to
+    The defaults are the authors': three layers as wide as the table in both networks, sigmoid outputs on columns scaled to
     [0, 1] (imputed values stay within the observed range), batches of 128, Adam at 10⁻³, hints as in the paper, and α chosen
-    by values hidden from the fit. All α are trained side by side on the same batches, and the best of them is kept. Ours is
-    when the training stops.
+    on values hidden from the fit. All α are trained in parallel on the same batches, and the best one is kept. Only the
+    stopping rule differs from the paper.
 
     Parameters
     ----------
     alpha : float or "cv", default="cv"
-        Weight of the squared error on observed values beside the deception; ``"cv"`` takes the best of ``alphas``.
+        Weight of the squared error on observed values in the generator's loss; ``"cv"`` chooses the best of ``alphas``.
     alphas : tuple of float, default=(0.1, 0.5, 1, 2, 10, 100)
-        What ``"cv"`` tries: the paper's, and the default of the authors' code. Where nothing can be hidden
-        (see ``validation_fraction``), 10 is taken.
+        Candidates for ``"cv"``: those of the paper, and the default of the authors' code. If no values are hidden
+        (see ``validation_fraction``), 10 is used.
     width : int or None, default=None
-        Units of a hidden layer; None takes the number of columns (a category with k labels counts as k − 1). Tables of two or
-        three columns need more.
+        Number of units in each hidden layer; None means the number of columns (a category with k labels counts as k − 1).
+        Tables with two or three columns need more.
     max_steps : int or "auto", default="auto"
-        Most updates by Adam; automatically 10000, and more when that is fewer than 100 passes over the rows. The fit stops
-        before when hidden values are no longer found better.
+        Maximum number of updates; "auto" means 10000, or 100 passes over the rows if that is more. The fit stops earlier
+        when the error on hidden values no longer improves.
     batch_size : int, default=128
-        Rows per update; they are reshuffled after each pass.
+        Number of rows per update; rows are reshuffled after each pass.
     learning_rate : float, default=1e-3
-        Adam's step size.
+        Step size of Adam.
     validation_fraction : float in [0, 1) or "auto", default="auto"
-        Share of the observed values hidden from the fit to score it and to choose α; the scores are in ``history_``, and
-        the parameters with the best of them (by RMSE) are kept. The hidden values come back untouched. Automatically a tenth
-        of them, or none in tables of fewer than 50 rows.
+        Fraction of the observed values to hide from the fit to score it and to choose α; the scores are in ``history_``, and
+        the parameters with the best score (RMSE) are kept. The hidden values are not changed in the result. "auto" hides a
+        tenth, or none if the table has fewer than 50 rows.
     patience : int, default=8
-        Fortieths of the steps without a better score before the fit stops.
+        Stop after this many fortieths of ``max_steps`` without a better score.
     max_seconds : float or None, default=None
-        Stop after about this time and use what was reached.
+        Stop after about this time and keep the result so far.
     device : {"auto", "cpu", "cuda"}, default="auto"
-        Where to compute; a GPU where there is one.
+        Device to compute on; "auto" uses a GPU if there is one.
     random_state : int, Generator, RandomState or None, default=None
-        Same seed, same result; torch's own random state is left as it was.
+        Seed or generator. Pass an int for reproducible results; torch's global random state is not changed.
     verbose : int, default=0
-        Show a progress bar (in terminals it needs rich).
+        If positive, show a progress bar (needs rich in terminals).
     callbacks : list of functions, default=None
         Called after every step with a ``FitProgress``; a true return value stops the fit.
     missing_values, add_indicator, keep_empty_features, integers, constraints, max_categories
@@ -117,15 +117,15 @@ class GAINImputer(DeepImputer):
     alpha_ : float
         Weight used.
     n_steps_ : int
-        Steps taken.
+        Number of steps performed.
     best_step_ : int
-        The step whose parameters are kept: the last one, or with validation the best one.
+        The step whose parameters were kept: the last one, or the best one if there is validation.
     converged_ : bool
-        Whether hidden values were no longer found better when the fit ended.
+        Whether the validation score had stopped improving when the fit ended.
     stop_reason_ : str
         ``"validation"``, ``"max_steps"``, ``"max_seconds"``, ``"callback"`` or ``"interrupted"``.
     history_ : dict of lists
-        Per fortieth of the steps: ``step``, ``training_loss`` and, with validation, ``validation_mae`` and
+        For each fortieth of the steps: ``step``, ``training_loss`` and, with validation, ``validation_mae`` and
         ``validation_rmse``, in standard deviations.
 
     Examples
@@ -206,8 +206,8 @@ class GAINImputer(DeepImputer):
         untaught = self._model.untaught(table.missing[:, ~self.training_table_.empty])
         if len(untaught):
             warn_user(
-                f"columns {self.training_table_.layout.describe(untaught)} with holes were complete in training: the generator "
-                "never learned to fill them; fit on rows with holes there too, or pass a validation_fraction",
+                f"columns {self.training_table_.layout.describe(untaught)} with missing values were complete in training, so "
+                "the generator never learned to impute them; fit on rows with missing values there, or set validation_fraction",
                 OtimputeWarning,
             )
         return table

@@ -1,4 +1,4 @@
-"""Chained equations, by scikit-learn."""
+"""Imputation by chained equations, using scikit-learn."""
 
 from __future__ import annotations
 
@@ -19,17 +19,17 @@ from .standardised import Holes, RowFit, Rows, StandardisedImputer, Standardised
 @stored(groups="varying", start="varying", column=Array("S", index_of="varying"), coefficients="S varying", intercept="S")
 @dataclass(frozen=True)
 class Chain:
-    """Linear predictions of one column after the other, from all columns but those of its own group."""
+    """Linear predictions of one column after the other, from all columns outside its group."""
 
     groups: NDArray[np.int64]  # [d]
     start: NDArray[np.float64]  # [d]
-    column: NDArray[np.int64]  # [S]: which one a step predicts
+    column: NDArray[np.int64]  # [S]: the column that each step predicts
     coefficients: NDArray[np.float64]  # [S, d], 0 for the columns not used
     intercept: NDArray[np.float64]  # [S]
 
     @classmethod
     def of(cls, groups: NDArray[np.int64], fitted: Any) -> Chain:
-        """From a fitted imputer of scikit-learn's."""
+        """Create a chain from a fitted imputer of scikit-learn."""
         steps = fitted.imputation_sequence_
         coefficients = np.zeros((len(steps), len(groups)))
         for step, place in zip(steps, coefficients, strict=True):
@@ -39,13 +39,13 @@ class Chain:
         return cls(groups, fitted.initial_imputer_.statistics_, column, coefficients, intercept)
 
     def fill(self, rows: Rows, holes: Holes) -> Rows:
-        """Follow the chain, to the bit as scikit-learn does."""
+        """Apply the chain; the result equals scikit-learn's to the last bit."""
         completed = np.where(holes, self.start, rows)
         for column, coefficients, intercept in zip(self.column, self.coefficients, self.intercept, strict=True):
             where = holes[:, column]
             if where.any():
                 inputs = self.groups != self.groups[column]
-                # Products of a matrix in another layout would round otherwise: first columns, then rows, as scikit-learn.
+                # Select columns, then rows, as scikit-learn does: products with another memory layout round differently.
                 completed[where, column] = completed[:, inputs][where] @ coefficients[inputs] + intercept
         return completed
 
@@ -59,24 +59,24 @@ class ICEModel(StandardisedModel):
 
 
 class ICEImputer(StandardisedImputer):
-    """Imputation by chained equations: ridge regressions, column after column (scikit-learn's IterativeImputer).
+    """Impute missing values by chained equations: a ridge regression per column (scikit-learn's IterativeImputer).
 
-    Columns are standardised inside. scikit-learn warns (``ConvergenceWarning``) when the values have not settled in
-    ``max_iter`` rounds, which is common; on few rows with collinear columns the chain can run far off.
+    Columns are standardised internally. scikit-learn raises a ``ConvergenceWarning`` when the values have not converged in
+    ``max_iter`` rounds, which is common; with few rows and collinear columns the chain can diverge.
 
     Parameters
     ----------
     max_iter : int, default=10
-        Most rounds over the columns.
+        Maximum number of rounds over the columns.
     tol : float, default=1e-3
-        Stop when no row moves by more than this share of the largest value (sum of absolute changes).
+        Stop when no row changes by more than this fraction of the largest value (sum of absolute changes).
     missing_values, add_indicator, keep_empty_features, integers, constraints, max_categories
         As in `SinkhornImputer`.
 
     Attributes
     ----------
     n_iter_ : int
-        Rounds made.
+        Number of rounds performed.
 
     Examples
     --------
@@ -106,7 +106,7 @@ class ICEImputer(StandardisedImputer):
         check_real("tol", self.tol, at_least=0)
 
     def _fit_rows(self, training: TrainingSet) -> RowFit:
-        # Ridge regressions draw nothing: the seed is as good as any.
+        # Ridge regressions are deterministic, so any seed gives the same result.
         chain = chain_without_siblings(training.groups, max_iter=self.max_iter, tol=self.tol, random_state=0)
         completed = np.asarray(chain.fit_transform(np.where(training.holes, np.nan, training.rows)))
         summary = FitSummary(n_steps=max(int(chain.n_iter_), 1))
@@ -120,8 +120,8 @@ class ICEImputer(StandardisedImputer):
 def chain_without_siblings(
     groups: NDArray[np.int64], *, max_iter: int, tol: float, random_state: int, estimator: Any = None
 ) -> Any:
-    """scikit-learn's imputer, except that no column is predicted from others of its group, which are missing with it."""
-    # A single group is left at its means: there is nothing to predict it from.
+    """Return scikit-learn's imputer, modified so that no column is predicted from others of its group (missing together)."""
+    # With a single group there is nothing to predict from, and the columns keep their means.
     rounds = max_iter if len(np.unique(groups)) > 1 else 0
     chain = __getattr__("WithoutSiblings")(estimator, max_iter=rounds, tol=tol, random_state=random_state)
     chain.groups_ = groups
@@ -130,7 +130,7 @@ def chain_without_siblings(
 
 @cache
 def __getattr__(name: str) -> Any:
-    """The chain's class, made when it is needed, for scikit-learn's is experimental; pickles find it by its name here."""
+    """Create the subclass lazily, as scikit-learn's base class is experimental; pickle looks it up by this name."""
     if name != "WithoutSiblings":
         raise AttributeError(name)
     from sklearn.experimental import enable_iterative_imputer  # noqa: F401

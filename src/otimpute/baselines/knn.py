@@ -1,4 +1,4 @@
-"""Nearest neighbours, by scikit-learn."""
+"""Imputation by nearest neighbours, using scikit-learn."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ from .standardised import Holes, RowFit, Rows, StandardisedImputer, Standardised
 @stored(rows=Array("R varying", nan=True), n_neighbors=Whole(at_least=1))
 @dataclass(frozen=True)
 class Neighbours:
-    """The training rows and how to use them."""
+    """The training rows and the parameters of the search."""
 
-    rows: NDArray[np.float64]  # [R, d], NaN in the holes
+    rows: NDArray[np.float64]  # [R, d], NaN where missing
     n_neighbors: int
     weights: str
 
@@ -31,36 +31,37 @@ class Neighbours:
 
     @cached_property
     def method(self) -> Any:
-        """scikit-learn's imputer, which keeps the rows and needs no other training."""
+        """scikit-learn's imputer, fitted on the rows."""
         from sklearn.impute import KNNImputer as ScikitLearnKNN
 
         return ScikitLearnKNN(n_neighbors=self.n_neighbors, weights=self.weights, copy=False).fit(self.rows)
 
     def fill(self, rows: Rows, holes: Holes) -> Rows:
-        """Rows with their holes filled."""
+        """Return the rows with their missing values filled in."""
         return np.asarray(self.method.transform(np.where(holes, np.nan, rows)))
 
 
 @stored()
 @dataclass(frozen=True)
 class KNNModel(StandardisedModel):
-    """The nearest of the training rows."""
+    """Nearest neighbours on standardised columns."""
 
     method: Neighbours | None
 
 
 class KNNImputer(StandardisedImputer):
-    """Fill a hole with the mean of its column over the nearest rows that have it (scikit-learn's KNNImputer).
+    """Impute missing values by the mean of the nearest rows with an observed value (scikit-learn's KNNImputer).
 
-    Columns are standardised inside, so that no unit dominates the distance. A row without any value gets column means. Where
-    several rows are equally near, as with categories, which of them count may depend on the rows transformed together.
+    Columns are standardised internally, so that no unit dominates the distance. A row without any observed value gets column
+    means. When several rows are equally near, as with categories, the choice among them may depend on the other rows passed
+    to ``transform``.
 
     Parameters
     ----------
     n_neighbors : int, default=5
-        Rows to average.
+        Number of neighbouring rows to average.
     weights : {"uniform", "distance"}, default="uniform"
-        Whether nearer rows count more.
+        Whether all neighbours have the same weight, or the inverse of their distance.
     missing_values, add_indicator, keep_empty_features, integers, constraints, max_categories
         As in `SinkhornImputer`.
 

@@ -1,4 +1,4 @@
-"""The column mean: what every other method must beat."""
+"""Imputation by column means, the simplest baseline."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ class MeanModel:
     means: NDArray[np.float64]  # [D]
 
     def impute_cells(self, values: NDArray[np.floating], missing: NDArray[np.bool_], start: Cells | None = None) -> Cells:  # noqa: ARG002
-        """The missing entries, row by row."""
+        """Return the values of the missing entries, row by row."""
         return self.means[np.nonzero(missing)[1]]
 
 
 class MeanImputer(BaseImputer):
-    """Fill every hole with the mean of the observed values of its column.
+    """Impute missing values by the mean of the observed values of their column.
 
     Parameters
     ----------
@@ -37,7 +37,7 @@ class MeanImputer(BaseImputer):
     Attributes
     ----------
     means_ : array [n_columns]
-        Mean of each column that had a value.
+        Mean of each column that has an observed value.
 
     Examples
     --------
@@ -70,6 +70,6 @@ class MeanImputer(BaseImputer):
 
 
 def _mean(column: NDArray[np.floating]) -> float:
-    """The mean, without overflow on the way; exact when all values are equal."""
+    """Return the mean, computed without overflow; exact when all values are equal."""
     largest = float(np.abs(column).max())
     return float((column.astype(np.float64) / largest).mean() * largest) if largest else 0.0

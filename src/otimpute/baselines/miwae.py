@@ -27,14 +27,14 @@ if TYPE_CHECKING:
 @stored(**STORED, n_latent=SIZE, width=SIZE, n_samples=SIZE, n_imputation_samples=SIZE)
 @dataclass(frozen=True)
 class MiwaeMethod(DeepMethod):
-    """A latent variable model of rows, by which latent variables are weighed."""
+    """A latent variable model of rows, applied by importance sampling."""
 
     n_latent: int
     width: int
     student: bool
     n_samples: int
     n_imputation_samples: int
-    draws: bool  # from the distribution of a missing value, instead of its mean
+    draws: bool  # draw from the distribution of a missing value instead of returning its mean
 
     def make_network(self) -> Miwae:
         from ._networks import Miwae
@@ -69,52 +69,53 @@ class MiwaeModel(StandardisedModel):
 
 
 class MIWAEImputer(DeepImputer):
-    """Impute by a deep latent variable model (MIWAE: Mattei & Frellsen, ICML 2019).
+    """Impute missing values by a deep latent variable model (MIWAE: Mattei & Frellsen, ICML 2019).
 
-    A decoder turns few latent variables into the distribution of a row; an encoder proposes latent variables for an incomplete
-    one. Both are trained by the importance-weighted bound on the likelihood of what is observed. Holes get their expectation,
-    by self-normalised importance sampling. Needs torch: ``pip install "otimpute[torch]"``.
+    A decoder maps a few latent variables to the distribution of a row; an encoder proposes latent variables for incomplete
+    rows. Both are trained by the importance-weighted bound on the likelihood of the observed values. Missing values are
+    imputed by their conditional expectation, estimated by self-normalised importance sampling. Needs torch:
+    ``pip install "otimpute[torch]"``.
 
-    The defaults are those of the authors for tables: two hidden layers of 128 tanh units in either network, 10 latent
-    variables, Student's t, 20 importance samples, batches of 64, Adam at 10⁻³, holes shown to the encoder as 0. Ours are the
-    length of the training and when it stops.
+    The defaults are those of the authors for tables: two hidden layers of 128 tanh units in both networks, 10 latent
+    variables, Student's t, 20 importance samples, batches of 64, Adam at 10⁻³, missing values passed to the encoder as 0.
+    Only the length of the training and the stopping rule differ.
 
     Parameters
     ----------
     n_latent : int, default=10
-        Latent variables.
+        Number of latent variables.
     width : int, default=128
-        Units of a hidden layer.
+        Number of units in each hidden layer.
     likelihood : {"student", "gaussian"}, default="student"
-        Distribution of a cell given the latent variables; outliers are less unlikely under Student's t.
+        Distribution of a cell given the latent variables; Student's t is more robust to outliers.
     n_samples : int, default=20
-        Importance samples per row in training; more make the bound tighter.
+        Number of importance samples per row in training; more make the bound tighter.
     n_imputation_samples : int, default=1000
-        Importance samples per row when holes are filled.
+        Number of importance samples per row when imputing.
     target : {"values", "distribution"}, default="values"
-        What to impute: the expected value, or a draw from the distribution given the rest of the row (a latent variable drawn
-        by its importance weight, then the cells given it).
+        Whether to impute the expected value, or a draw from the distribution given the rest of the row (a latent variable drawn
+        by importance weight, then the cells given it).
     max_steps : int or "auto", default="auto"
-        Most updates by Adam; automatically 4000, and more when that is fewer than 100 passes over the rows. The fit stops
-        before when hidden values are no longer found better.
+        Maximum number of updates; "auto" means 4000, or 100 passes over the rows if that is more. The fit stops earlier
+        when the error on hidden values no longer improves.
     batch_size : int, default=64
-        Rows per update; they are reshuffled after each pass.
+        Number of rows per update; rows are reshuffled after each pass.
     learning_rate : float, default=1e-3
-        Adam's step size.
+        Step size of Adam.
     validation_fraction : float in [0, 1) or "auto", default="auto"
-        Share of the observed values hidden from the fit to score it; the scores are in ``history_``, and
-        the parameters with the best of them (by RMSE) are kept. The hidden values come back untouched. Automatically a tenth
-        of them, or none in tables of fewer than 50 rows.
+        Fraction of the observed values to hide from the fit to score it; the scores are in ``history_``, and
+        the parameters with the best score (RMSE) are kept. The hidden values are not changed in the result. "auto" hides a
+        tenth, or none if the table has fewer than 50 rows.
     patience : int, default=6
-        Fortieths of the steps without a better score before the fit stops.
+        Stop after this many fortieths of ``max_steps`` without a better score.
     max_seconds : float or None, default=None
-        Stop after about this time and use what was reached.
+        Stop after about this time and keep the result so far.
     device : {"auto", "cpu", "cuda"}, default="auto"
-        Where to compute; a GPU where there is one.
+        Device to compute on; "auto" uses a GPU if there is one.
     random_state : int, Generator, RandomState or None, default=None
-        Same seed, same result; torch's own random state is left as it was.
+        Seed or generator. Pass an int for reproducible results; torch's global random state is not changed.
     verbose : int, default=0
-        Show a progress bar (in terminals it needs rich).
+        If positive, show a progress bar (needs rich in terminals).
     callbacks : list of functions, default=None
         Called after every step with a ``FitProgress``; a true return value stops the fit.
     missing_values, add_indicator, keep_empty_features, integers, constraints, max_categories
@@ -123,15 +124,15 @@ class MIWAEImputer(DeepImputer):
     Attributes
     ----------
     n_steps_ : int
-        Steps taken.
+        Number of steps performed.
     best_step_ : int
-        The step whose parameters are kept: the last one, or with validation the best one.
+        The step whose parameters were kept: the last one, or the best one if there is validation.
     converged_ : bool
-        Whether hidden values were no longer found better when the fit ended.
+        Whether the validation score had stopped improving when the fit ended.
     stop_reason_ : str
         ``"validation"``, ``"max_steps"``, ``"max_seconds"``, ``"callback"`` or ``"interrupted"``.
     history_ : dict of lists
-        Per fortieth of the steps: ``step``, ``training_loss`` and, with validation, ``validation_mae`` and
+        For each fortieth of the steps: ``step``, ``training_loss`` and, with validation, ``validation_mae`` and
         ``validation_rmse``, in standard deviations.
 
     Examples

@@ -1,4 +1,4 @@
-"""Low rank: singular values shrunk until the table is nearly one of few directions."""
+"""SoftImpute: low-rank completion by shrinking singular values."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from ..estimator import TableParameters, hide_cells, score_cells
 from ..fitting import FitSummary
 from .standardised import Holes, RowFit, Rows, StandardisedImputer, StandardisedModel, TrainingSet
 
-# Of the largest singular value: where the grid of penalties ends. Below it the solution hardly depends on the penalty.
+# The smallest penalty of the grid, relative to the largest singular value. Below it the solution hardly changes.
 _SMALLEST_SHARE = 1e-3
 _NUMBERS_AT_A_TIME = 2**22
 
@@ -48,7 +48,7 @@ class Factors:
         for begin in range(0, len(rows), at_a_time):
             chunk = slice(begin, begin + at_a_time)
             gram = ((~holes[chunk]) @ products).reshape(-1, rank, rank) + self.penalty * np.eye(rank)
-            scores = np.linalg.solve(gram, (rows[chunk] @ self.loadings)[:, :, None])[:, :, 0]  # holes hold 0
+            scores = np.linalg.solve(gram, (rows[chunk] @ self.loadings)[:, :, None])[:, :, 0]  # missing entries are 0
             completed[chunk][holes[chunk]] = (scores @ self.loadings.T)[holes[chunk]]
         return completed
 
@@ -56,32 +56,32 @@ class Factors:
 @stored()
 @dataclass(frozen=True)
 class SoftModel(StandardisedModel):
-    """Few directions."""
+    """A low-rank model of standardised columns."""
 
     method: Factors | None
 
 
 class SoftImputer(StandardisedImputer):
-    """Complete the table by iterated soft-thresholded singular values (softimpute: Mazumder, Hastie & Tibshirani, 2010).
+    """Impute missing values by low-rank matrix completion (softimpute: Mazumder, Hastie & Tibshirani, 2010).
 
-    Minimises ``½ Σ (x_ij − m_ij)²`` over the observed entries ``+ penalty · ‖M‖_*``; holes get the entries of M. A new row is
-    completed by the ridge regression that gives the training rows of M.
+    Minimises ``½ Σ (x_ij − m_ij)²`` over the observed entries ``+ penalty · ‖M‖_*`` by iterated soft-thresholding of singular
+    values; missing entries are taken from M. A new row is completed by the ridge regression that gives the training rows of M.
 
     Parameters
     ----------
     penalty : float or "cv", default="cv"
-        Weight of the nuclear norm, on standardised columns. ``"cv"`` hides some observed values and takes, from a geometric
-        grid, the penalty that imputes them best, as the paper does.
+        Weight of the nuclear norm, on standardised columns. ``"cv"`` hides some observed values and chooses, from a geometric
+        grid, the penalty that imputes them best, as in the paper.
     n_penalties : int, default=20
         Size of that grid.
     hidden_fraction : float in (0, 1), default=0.1
-        Share of the observed values hidden to choose.
+        Fraction of the observed values to hide for this choice.
     max_iter : int, default=200
-        Most shrinkages per penalty.
+        Maximum number of iterations per penalty.
     tol : float, default=1e-4
-        Stop when the completed table moves by less than this share of its norm.
+        Stop when the completed table changes by less than this fraction of its norm.
     random_state : int, Generator, RandomState or None, default=None
-        Which values are hidden. Same seed, same result.
+        Seed or generator that chooses the hidden values. Pass an int for reproducible results.
     missing_values, add_indicator, keep_empty_features, integers, constraints, max_categories
         As in `SinkhornImputer`.
 
@@ -90,9 +90,9 @@ class SoftImputer(StandardisedImputer):
     penalty_ : float
         Penalty used.
     rank_ : int
-        Rank of the completed table; 0 means that nothing but column means could be learned.
+        Rank of the completed table; 0 means that missing values are imputed by column means.
     n_iter_ : int
-        Shrinkages made for the last penalty.
+        Number of iterations for the last penalty.
 
     Examples
     --------
@@ -130,7 +130,7 @@ class SoftImputer(StandardisedImputer):
     def check_parameters(self) -> None:
         if self.penalty != "cv":
             check_real("penalty", self.penalty, above=0, advice='pass "cv" to choose it by hidden values')
-        check_count("n_penalties", self.n_penalties, at_least=2, advice="the first of the grid imputes column means")
+        check_count("n_penalties", self.n_penalties, at_least=2, advice="the first penalty of the grid imputes column means")
         check_real("hidden_fraction", self.hidden_fraction, above=0, below=1)
         check_count("max_iter", self.max_iter)
         check_real("tol", self.tol, above=0)
@@ -143,7 +143,7 @@ class SoftImputer(StandardisedImputer):
             penalty = self._choose_penalty(rows, holes, grid, generator(training.seed, "hidden cells"))
         else:
             penalty = float(self.penalty)
-        # The path from strong to weak penalties is the warm start that makes the weak ones cheap.
+        # Each penalty, from strong to weak, starts from the solution of the previous one, which saves iterations.
         path = [*grid[grid > penalty], penalty]
         completed, n_iter = _follow(rows, holes, path, self.max_iter, self.tol)[-1]
         return RowFit(completed, Factors.of(completed, penalty), FitSummary(n_steps=n_iter))
@@ -163,7 +163,7 @@ class SoftImputer(StandardisedImputer):
 
 
 def _follow(rows: Rows, holes: Holes, path: Any, max_iter: int, tol: float) -> list[tuple[Rows, int]]:
-    """The completed table and its number of shrinkages at every penalty of a decreasing path."""
+    """Return the completed table and its number of iterations for every penalty of a decreasing path."""
     completed, found = rows, []
     for penalty in path:
         moved, n_iter = np.inf, 0
@@ -177,7 +177,7 @@ def _follow(rows: Rows, holes: Holes, path: Any, max_iter: int, tol: float) -> l
 
 
 def _shrink(table: Rows, penalty: float) -> Rows:
-    """The table with every singular value less by ``penalty``, from the smaller of its two Gram matrices."""
+    """Shrink every singular value of the table by ``penalty``, using the smaller of its two Gram matrices."""
     tall = table.shape[0] >= table.shape[1]
     squares, vectors = np.linalg.eigh(table.T @ table if tall else table @ table.T)
     singular = np.sqrt(np.maximum(squares, 0))

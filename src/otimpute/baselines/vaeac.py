@@ -1,4 +1,4 @@
-"""VAEAC: a variational autoencoder conditioned on whatever is observed."""
+"""VAEAC: a variational autoencoder conditioned on the observed values."""
 
 from __future__ import annotations
 
@@ -26,14 +26,14 @@ if TYPE_CHECKING:
 @stored(**STORED, n_latent=SIZE, width=SIZE, depth=SIZE, n_samples=SIZE)
 @dataclass(frozen=True)
 class VaeacMethod(DeepMethod):
-    """A generator that restores rows from latent variables and from what is observed."""
+    """A generator that restores rows from latent variables and observed values."""
 
     n_latent: int
     width: int
     depth: int
     hidden_rate: float
     n_samples: int
-    draws: bool  # one row, instead of the mean of several
+    draws: bool  # return a single draw instead of the mean of several
 
     def __post_init__(self) -> None:
         if self.depth > len(self.weights):
@@ -67,53 +67,53 @@ class VaeacModel(StandardisedModel):
 
 
 class VAEACImputer(DeepImputer):
-    """Impute by a variational autoencoder with arbitrary conditioning (VAEAC: Ivanov, Figurnov & Vetrov, ICLR 2019).
+    """Impute missing values by a variational autoencoder (VAEAC: Ivanov, Figurnov & Vetrov, ICLR 2019).
 
-    In training more values are hidden at random. A proposal network sees them all, a prior network only what is left; a
-    generator restores the hidden ones from latent variables and from what the prior network saw, to which it is connected
-    layer by layer. Holes get the mean over latent variables drawn from the prior. Needs torch:
+    In training, further values are hidden at random. A proposal network sees all known values, a prior network only those not
+    hidden; a generator restores the hidden values from latent variables and from the layers of the prior network (skip
+    connections). Missing values are imputed by the mean over latent variables drawn from the prior. Needs torch:
     ``pip install "otimpute[torch]"``.
 
     The networks are the authors' for tables: 10 residual layers of 256 leaky units each, 64 latent variables, a fifth of the
-    values hidden, unit variance of a cell, batches of 64, Adam at 3·10⁻⁴, 100 passes over the rows. Ours are the
-    2000 steps that small tables get at least, and the hidden cells that say when to stop (the authors hold out rows).
+    values hidden, unit variance of a cell, batches of 64, Adam at 3·10⁻⁴, 100 passes over the rows. There are two
+    differences: small tables get at least 2000 steps, and training stops by hidden cells (the authors hold out rows).
 
     Parameters
     ----------
     n_latent : int, default=64
-        Latent variables.
+        Number of latent variables.
     width : int, default=256
-        Units of a hidden layer.
+        Number of units in each hidden layer.
     depth : int, default=10
-        Residual layers of each network.
+        Number of residual layers in each network.
     hidden_rate : float in (0, 1), default=0.2
-        Share of the observed values hidden in each step.
+        Fraction of the observed values hidden in each step.
     n_samples : int, default=20
-        Draws whose mean is imputed.
+        Number of draws to average.
     target : {"values", "distribution"}, default="values"
-        What to impute: that mean, or what the generator makes of one draw. As published, a draw is the most likely row given
-        its latent variables, so that draws vary less than true values do.
+        Whether to impute this average, or a single draw. As published, a draw is the most likely row given its latent
+        variables, so draws vary less than the true values.
     max_steps : int or "auto", default="auto"
-        Most updates by Adam; automatically 2000, and more when that is fewer than 100 passes over the rows. The fit stops
-        before when hidden values are no longer found better.
+        Maximum number of updates; "auto" means 2000, or 100 passes over the rows if that is more. The fit stops earlier
+        when the error on hidden values no longer improves.
     batch_size : int, default=64
-        Rows per update; they are reshuffled after each pass.
+        Number of rows per update; rows are reshuffled after each pass.
     learning_rate : float, default=3e-4
-        Adam's step size.
+        Step size of Adam.
     validation_fraction : float in [0, 1) or "auto", default="auto"
-        Share of the observed values hidden from the fit to score it; the scores are in ``history_``, and
-        the parameters with the best of them (by RMSE) are kept. The hidden values come back untouched. Automatically a tenth
-        of them, or none in tables of fewer than 50 rows.
+        Fraction of the observed values to hide from the fit to score it; the scores are in ``history_``, and
+        the parameters with the best score (RMSE) are kept. The hidden values are not changed in the result. "auto" hides a
+        tenth, or none if the table has fewer than 50 rows.
     patience : int, default=8
-        Fortieths of the steps without a better score before the fit stops.
+        Stop after this many fortieths of ``max_steps`` without a better score.
     max_seconds : float or None, default=None
-        Stop after about this time and use what was reached.
+        Stop after about this time and keep the result so far.
     device : {"auto", "cpu", "cuda"}, default="auto"
-        Where to compute; a GPU where there is one.
+        Device to compute on; "auto" uses a GPU if there is one.
     random_state : int, Generator, RandomState or None, default=None
-        Same seed, same result; torch's own random state is left as it was.
+        Seed or generator. Pass an int for reproducible results; torch's global random state is not changed.
     verbose : int, default=0
-        Show a progress bar (in terminals it needs rich).
+        If positive, show a progress bar (needs rich in terminals).
     callbacks : list of functions, default=None
         Called after every step with a ``FitProgress``; a true return value stops the fit.
     missing_values, add_indicator, keep_empty_features, integers, constraints, max_categories
@@ -122,15 +122,15 @@ class VAEACImputer(DeepImputer):
     Attributes
     ----------
     n_steps_ : int
-        Steps taken.
+        Number of steps performed.
     best_step_ : int
-        The step whose parameters are kept: the last one, or with validation the best one.
+        The step whose parameters were kept: the last one, or the best one if there is validation.
     converged_ : bool
-        Whether hidden values were no longer found better when the fit ended.
+        Whether the validation score had stopped improving when the fit ended.
     stop_reason_ : str
         ``"validation"``, ``"max_steps"``, ``"max_seconds"``, ``"callback"`` or ``"interrupted"``.
     history_ : dict of lists
-        Per fortieth of the steps: ``step``, ``training_loss`` and, with validation, ``validation_mae`` and
+        For each fortieth of the steps: ``step``, ``training_loss`` and, with validation, ``validation_mae`` and
         ``validation_rmse``, in standard deviations.
 
     Examples

@@ -1,4 +1,4 @@
-"""Hide values in complete tables, impute them, score the result, and keep one record a task.
+"""Benchmarks: hide values of complete tables, impute them, score the result, and keep a record per task.
 
 >>> from otimpute.benchmark import load_suite
 >>> load_suite("smoke").only(datasets=["iris"], methods=["mean"], seeds=[0]).tasks()[0].setting

@@ -1,4 +1,4 @@
-"""Do many tasks side by side, each in a process of its own, and keep their records."""
+"""Run tasks in parallel, each in its own process, and write their records."""
 
 from __future__ import annotations
 
@@ -19,17 +19,17 @@ from typing import Any
 
 from ..catalogue import make_imputer
 from ..imputers import SinkhornImputer
-from .record import Record
+from .record import Record, Status
 from .store import Store
 from .task import Task
 from .worker import FORKS, READY, read_records
 
-# -P: what lies in the current folder must not stand in for a library.
+# -P: files in the current folder must not shadow libraries.
 _WORKER = [sys.executable, "-P", "-c", "from otimpute.benchmark.worker import main; main()"]
 _ONE_THREAD = dict.fromkeys(
     ["OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "VECLIB_MAXIMUM_THREADS", "NUMBA_NUM_THREADS"], "1"
 )
-_NO_GPU = {"CUDA_VISIBLE_DEVICES": ""}  # torch refuses to train in a forked child of a process that has seen one
+_NO_GPU = {"CUDA_VISIBLE_DEVICES": ""}  # torch cannot train in a forked child of a process that has used a GPU
 
 
 def execute(
@@ -41,10 +41,10 @@ def execute(
     max_seconds: float | None = None,
     retry_failed: bool = False,
 ) -> Iterator[tuple[Task, Record | None]]:
-    """Do the tasks, ``jobs`` at a time; yield them as their records are written, with None if another process has one.
+    """Run the tasks, ``jobs`` at a time; yield each with its record once written, or with None if another process has it.
 
-    Every task runs on one thread in a fresh process, so that results depend neither on ``jobs`` nor on the order. Those on a
-    GPU share a process, and a group whose fits meet there counts as one.
+    Every task runs on one thread in a fresh process, so that results depend neither on ``jobs`` nor on the order. Tasks on a
+    GPU share a process, and a group that is fitted together there counts as one.
     """
     from joblib import Parallel, delayed
 
@@ -74,7 +74,7 @@ def execute(
 
 
 def _groups(tasks: Iterable[Task]) -> list[list[Task]]:
-    """Tasks whose fits meet on a GPU, which are those that differ in their seed only; the others each for itself."""
+    """Group the tasks that are fitted together on a GPU: those that differ only in their seed. Others are groups of one."""
     groups: dict[Task, list[Task]] = {}
     for task in tasks:
         meets = task.on_gpu and isinstance(make_imputer(task.imputer, task.parameters), SinkhornImputer)
@@ -83,7 +83,7 @@ def _groups(tasks: Iterable[Task]) -> list[list[Task]]:
 
 
 class _Pool:
-    """Workers that wait for tasks; a thread takes one, asks it, and puts it back."""
+    """Idle workers; a thread takes one, sends it a request, and puts it back."""
 
     def __init__(self, imputers: Sequence[str], data_home: str | Path | None, max_seconds: float | None, device: str = "cpu"):
         self._imputers, self._device = imputers, device
@@ -94,11 +94,11 @@ class _Pool:
         self._closed = False
 
     def ask(self, tasks: Sequence[Task]) -> list[Record]:
-        """Their records; a task that fails in company is tried again alone, for it may not have been its own fault."""
+        """Return the records of the tasks; if one of a group fails, retry it alone, as another may have caused the failure."""
         records = self._ask_once(tasks)
         if len(tasks) == 1:
             return records
-        return [record if record.status == "ok" else self._ask_once([record.task])[0] for record in records]
+        return [record if record.is_good else self._ask_once([record.task])[0] for record in records]
 
     def _ask_once(self, tasks: Sequence[Task]) -> list[Record]:
         worker = self._take()
@@ -116,8 +116,10 @@ class _Pool:
         last_words = worker.stop()
         if timed_out:
             seconds = {"task": float(self._max_seconds or 0)}
-            return [Record(task, "timeout", f"took longer than {self._max_seconds:g} s", seconds=seconds) for task in tasks]
-        return [Record(task, "failed", f"the worker died: {last_words}") for task in tasks]
+            return [
+                Record(task, Status.TIMEOUT, f"took longer than {self._max_seconds:g} s", seconds=seconds) for task in tasks
+            ]
+        return [Record(task, Status.FAILED, f"the worker died: {last_words}") for task in tasks]
 
     def _take(self) -> _Worker:
         with suppress(queue.Empty):
@@ -147,25 +149,25 @@ class _Worker:
             stdout=subprocess.PIPE,
             stderr=self._errors,
             env={**os.environ, **_ONE_THREAD, **({} if device == "cuda" else _NO_GPU)},
-            start_new_session=True,  # an interrupt is ours to handle, and its children end with it
+            start_new_session=True,  # so that we handle Ctrl-C, and can kill the worker together with its children
         )
 
     def serves_again(self, records: Sequence[Record]) -> bool:
-        """Whether it can be asked after it gave these; a GPU that failed stays so for the process that used it."""
-        return all(record.status == "ok" for record in records) if self._device == "cuda" else FORKS
+        """Whether the worker can be reused after these records; after a GPU failure, its process cannot."""
+        return all(record.is_good for record in records) if self._device == "cuda" else FORKS
 
     def is_alive(self) -> bool:
-        """Whether it still runs."""
+        """Whether the process is running."""
         return self._process.poll() is None
 
     def wait_until_ready(self) -> None:
-        """Let it load and compile, which no task should have to answer for."""
+        """Wait for imports and compilation, so that they do not count in the time of a task."""
         assert self._process.stdout is not None
         if self._process.stdout.readline() != READY:
             raise ChildProcessError(f"a worker could not start, so no task can run: {self.stop() or 'it said nothing'}")
 
     def ask(self, request: Any, max_seconds: float | None) -> tuple[bytes | None, bool]:
-        """Its reply, or None if it died or was too slow, and whether it was too slow (and so is no more)."""
+        """Return its reply, or None if it died or timed out, and whether it timed out (and was killed)."""
         assert self._process.stdin is not None
         assert self._process.stdout is not None
         timed_out = threading.Event()
@@ -181,7 +183,7 @@ class _Worker:
             if timer:
                 timer.start()
             line = self._process.stdout.readline()
-        except (BrokenPipeError, ValueError):  # it died, or was stopped, between two tasks
+        except (BrokenPipeError, ValueError):  # it died or was stopped between two tasks
             line = b""
         finally:
             if timer:
@@ -189,12 +191,12 @@ class _Worker:
         return line if line.endswith(b"\n") else None, timed_out.is_set()
 
     def stop(self) -> str:
-        """End it and what it started; returns the end of what it wrote to its error stream."""
+        """Kill it and its children; return the end of its stderr."""
         self._kill()
         self._process.wait()
         for stream in (self._process.stdin, self._process.stdout):
             if stream is not None:
-                with suppress(OSError):  # what it did not read any more
+                with suppress(OSError):  # it did not read everything
                     stream.close()
         if self._errors.closed:
             return ""
@@ -204,7 +206,7 @@ class _Worker:
         return last_words
 
     def _kill(self) -> None:
-        if self._process.returncode is not None:  # its number may by now be someone else's
+        if self._process.returncode is not None:  # its process id may have been reused
             return
         with suppress(ProcessLookupError):
             if hasattr(os, "killpg"):

@@ -1,4 +1,4 @@
-"""What is kept of a task: enough to trust it, or to know why not."""
+"""Records: the stored results of tasks."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass, field, fields
 from typing import Any, Self
 
+from .._text import Keyword
 from ..catalogue import METRICS
 from .outcome import Outcome
 from .task import Task, canonical
@@ -17,31 +18,44 @@ FORMAT = 1
 SCORES = tuple(METRICS)
 
 
+class Status(Keyword):
+    """How a task ended."""
+
+    OK = "ok"
+    FAILED = "failed"
+    TIMEOUT = "timeout"
+
+
 class ForeignRecordError(ValueError):
     """A file is not an intact record of the task it is named after."""
 
 
 @dataclass(frozen=True)
 class Record:
-    """The result of a task, good or bad."""
+    """The result of a task, also if it failed."""
 
     task: Task
-    status: str  # "ok", "failed" or "timeout"
+    status: Status
     error: str = ""
     scores: Mapping[str, Mapping[str, float]] = field(default_factory=dict)  # by part of the table, by metric
     seconds: Mapping[str, float] = field(default_factory=dict)  # "fit", "transform", and "task" with loading and scoring
-    n_together: int = 1  # tasks whose fits ran side by side on a GPU: their times are those of all, divided by this
-    peak_mib: float = 0.0  # of the process that imputed
-    added_mib: float = 0.0  # what imputing added to its peak, hence a lower bound
-    flags: tuple[str, ...] = ()  # what looks wrong in a result that came back
+    n_together: int = 1  # number of tasks fitted together on a GPU; times are equal shares of the total
+    peak_mib: float = 0.0  # of the imputing process
+    added_mib: float = 0.0  # increase of that peak by imputing, hence a lower bound
+    flags: tuple[str, ...] = ()  # suspicious properties of the result
     warnings: tuple[str, ...] = ()
     n: int = 0
     d: int = 0
     n_missing: int = 0
     versions: Mapping[str, str] = field(default_factory=dict)
 
+    @property
+    def is_good(self) -> bool:
+        """Whether there is a result."""
+        return self.status == Status.OK
+
     def to_json(self) -> str:
-        """Text for a file, with a checksum of its content."""
+        """Return the record as JSON with a checksum of its content."""
         content = {"format": FORMAT, **asdict(self)}
         return json.dumps({**content, "sha256": _checksum(content)}, indent=1, allow_nan=False)
 
@@ -54,9 +68,10 @@ class Record:
             if content.pop("format") != FORMAT:
                 raise ForeignRecordError(f"written in another format than {FORMAT}")
             if checksum != _checksum({"format": FORMAT, **content}):
-                raise ForeignRecordError("content and checksum differ: damaged or edited")
+                raise ForeignRecordError("content and checksum differ: the file was damaged or edited")
             task = Task.from_dict(content.pop("task"))
-            content.setdefault("n_together", 1)  # records from before there were such fits
+            content.setdefault("n_together", 1)  # missing in old records
+            content["status"] = Status(content["status"])
             content["flags"], content["warnings"] = tuple(content["flags"]), tuple(content["warnings"])
             record = cls(task, **{each.name: content[each.name] for each in fields(cls) if each.name != "task"})
         except ForeignRecordError:
@@ -64,13 +79,12 @@ class Record:
         except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
             raise ForeignRecordError(f"not a record: {type(error).__name__}: {error}") from None
         if task.key != key:
-            raise ForeignRecordError(f"holds task {task.key}, not the one it is named after")
+            raise ForeignRecordError(f"contains task {task.key}, which does not match its name")
         return record
 
     def outcomes(self) -> Iterator[Outcome]:
-        """Its numbers, a part of the table at a time; NaN throughout if it failed, so that no mean passes over it."""
-        task = self.task
-        good = self.status == "ok"
+        """Yield the outcome of each part of the table; NaN if the task failed, so that no mean ignores it."""
+        task, good = self.task, self.is_good
         for part, clock in (("train", "fit"), ("test", "transform")):
             if part == "test" and not task.test_fraction:
                 continue

@@ -1,4 +1,4 @@
-"""Run a suite: plan, leave out what is done, do the rest, keep every record."""
+"""Run the tasks of a suite that have no record yet."""
 
 from __future__ import annotations
 
@@ -17,31 +17,31 @@ from .store import Contents, Store
 from .suite import Suite
 from .task import Task
 
-_LONGEST_TASK = 1e7  # seconds; timers do not bear any number
+_LONGEST_TASK = 1e7  # seconds; timers overflow with much larger numbers
 
 
 @dataclass
 class RunReport:
-    """What a run did."""
+    """Summary of a run."""
 
     n_tasks: int = 0
     n_already_done: int = 0
-    n_elsewhere: int = 0  # another process did them meanwhile, or was at them
+    n_elsewhere: int = 0  # done meanwhile, or being done, by another process
     done: list[Record] = field(default_factory=list)
     failed_before: list[Record] = field(default_factory=list)  # in an earlier run, and not repeated
-    foreign: dict[Path, str] = field(default_factory=dict)  # files that are not trusted, so their tasks count as not done
-    unavailable: dict[str, str] = field(default_factory=dict)  # data sets and imputers that cannot be had; their tasks wait
+    foreign: dict[Path, str] = field(default_factory=dict)  # invalid files, whose tasks count as not done
+    unavailable: dict[str, str] = field(default_factory=dict)  # data sets and imputers not available; their tasks are not run
 
 
 @dataclass(frozen=True)
 class RunProgress:
-    """Where a run stands; what the ``on_progress`` function receives."""
+    """The progress of a run, passed to the ``on_progress`` function."""
 
     n_done: int  # before this run or in it
     n_tasks: int
     record: Record | None  # the one just written
-    seconds_left: float | None  # None while nothing tells
-    activity: str = ""  # what is done besides tasks
+    seconds_left: float | None  # None while there is no estimate
+    activity: str = ""  # current activity other than tasks
 
 
 def run_suite(
@@ -56,31 +56,31 @@ def run_suite(
     retry_failed: bool = False,
     on_progress: Callable[[RunProgress], None] | None = None,
 ) -> RunReport:
-    """Do the tasks of a suite that have no record in ``folder`` yet.
+    """Run the tasks of a suite that have no record in ``folder`` yet.
 
-    Stop it at any moment and call it again: only what is missing runs. Several calls may share a folder.
+    A run can be stopped at any time and called again to continue. Several calls may share a folder.
 
     Parameters
     ----------
     suite : Suite
-        From `load_suite`, or a part of one by its ``only``.
+        A suite from `load_suite`, or a part of it (see `Suite.only`).
     folder : path
-        Where records are kept.
+        The folder of the records.
     jobs : int
-        Tasks at a time, each on one thread. Scores do not depend on it.
+        Number of tasks to run in parallel, each on one thread. Scores do not depend on it.
     shard : (i, n)
-        Do the i-th of n parts, to spread a suite over machines.
+        Run only the i-th of n parts, to distribute a suite over machines.
     device : {"cpu", "cuda"}
-        "cuda": methods that can compute on an NVIDIA GPU do, which makes other tasks of them (see `Suite.on_gpu`). Fits of
-        `SinkhornImputer` that differ in their seed only run side by side; each task's time is then an equal share of theirs.
+        "cuda": methods that support it run on an NVIDIA GPU; these are different tasks (see `Suite.on_gpu`). Fits of
+        `SinkhornImputer` that differ only in their seed run together; each task's time is then an equal share of the total.
     data_home : path or None
         A folder of data sets as CSV files.
     max_seconds : float or None
-        Stop a task after this time; its record then says "timeout". Tasks side by side may take so long for each of them.
+        Stop a task after this time; its record then says "timeout". For tasks that run together, the limit is the sum.
     retry_failed : bool
-        Also repeat tasks that failed or took too long.
+        Whether to repeat tasks that failed or timed out.
     on_progress : function or None
-        Called with a `RunProgress` while data sets are looked for and after every task.
+        Called with a `RunProgress` while data sets are searched and after every task.
     """
     check_count("jobs", jobs)
     check_count("shard's number of parts", shard[1])
@@ -90,7 +90,7 @@ def run_suite(
         check_real("max_seconds", max_seconds, above=0, at_most=_LONGEST_TASK)
     if check_choice("device", device, ["cpu", "cuda"]) == "cuda":
         suite = suite.on_gpu()
-    require("ot", "the exact Wasserstein distance", "bench")  # or every task would fail at its last step
+    require("ot", "the exact Wasserstein distance", "bench")  # fail now: otherwise every task would fail at its last step
     tell = on_progress or (lambda _: None)
     everything = suite.tasks()
     tasks = [task for task in everything if int(task.key, 16) % shard[1] == shard[0] - 1]
@@ -99,10 +99,10 @@ def run_suite(
     contents = store.read() if store.folder.exists() else Contents()
     report.foreign = contents.foreign
     found = [contents.records[task.key] for task in tasks if task.key in contents.records]
-    kept = {record.task.key: record for record in found if record.status == "ok" or not retry_failed}
+    kept = {record.task.key: record for record in found if record.is_good or not retry_failed}
     report.n_already_done = len(kept)
-    report.failed_before = [record for record in kept.values() if record.status != "ok"]
-    for name in sorted({task.dataset for task in tasks if task.key not in kept}):  # here, before two workers both fetch it
+    report.failed_before = [record for record in kept.values() if not record.is_good]
+    for name in sorted({task.dataset for task in tasks if task.key not in kept}):  # so that no two workers download it
         tell(RunProgress(len(kept), len(tasks), None, None, activity=f"looking for {name}"))
         try:
             load_dataset(name, data_home=data_home)
@@ -111,7 +111,7 @@ def run_suite(
     for name in sorted({task.imputer for task in tasks if task.key not in kept}):
         try:
             make_imputer(name, {}).check_parameters()
-        except ModuleNotFoundError as error:  # an optional package, and how to get it
+        except ModuleNotFoundError as error:  # an optional package is missing; the message says how to install it
             report.unavailable[name] = str(error)
     store.plan(suite.name, everything, contents)
     waiting = [t for t in tasks if t.key not in kept and not report.unavailable.keys() & {t.dataset, t.imputer}]
@@ -129,10 +129,10 @@ def run_suite(
 
 
 class _Estimate:
-    """Seconds left, from what tasks took: of the same data set and method, else of the same method, else of any.
+    """Estimate of the seconds left, from tasks of the same data set and method, else of the same method, else of any.
 
-    What another data set took is scaled by the number of cells, which is rough; it is replaced as soon as the set itself
-    has been met, and suites meet every set in their first seed.
+    Times of other data sets are scaled by the number of cells. This is rough, but suites run every data set in their first
+    seed, and its own time then replaces the estimate.
     """
 
     def __init__(self, records: Iterable[Record], waiting: Sequence[Task], jobs: int):
@@ -144,7 +144,7 @@ class _Estimate:
             self._note(record)
 
     def after(self, task: Task, record: Record | None) -> float | None:
-        """What is left when a task is done, by us or by another process."""
+        """Return the seconds left after a task is done, by us or by another process."""
         self._waiting[task.dataset, task.method] -= 1
         if record is not None:
             self._note(record)

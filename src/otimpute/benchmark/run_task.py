@@ -1,4 +1,4 @@
-"""The only place where truth meets imputation."""
+"""Run a task: hide values, impute them, and score the result against the true values."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from ..datasets import load_dataset
 from ..estimator import BaseImputer
 from ..imputers import FitInParts, descend_together
 from ..metrics import MOST_ROWS
-from .record import Record
+from .record import Record, Status
 from .task import Task
 
 _PACKAGES = ("otimpute", "numpy", "scipy", "scikit-learn", "numba", "POT", "torch")
@@ -33,12 +33,12 @@ _SAME = 1e-6  # in standard deviations
 
 
 def run_task(task: Task, data_home: str | Path | None = None) -> Record:
-    """Hide values, let the method fill them in, score it. A failure is a record too."""
+    """Hide values, impute them and score the result. A failure gives a record too."""
     return run_tasks([task], data_home)[0]
 
 
 def run_tasks(tasks: Sequence[Task], data_home: str | Path | None = None) -> list[Record]:
-    """The same for several tasks, whose fits run side by side where they meet on a GPU: each has an equal share of the time."""
+    """Run several tasks; fits that run together on a GPU get equal shares of the time."""
     begun = time.perf_counter()
     trials = [_Trial(task) for task in tasks]
     for trial in trials:
@@ -57,7 +57,7 @@ def run_tasks(tasks: Sequence[Task], data_home: str | Path | None = None) -> lis
 
 
 def impute_and_score(task: Task, X: NDArray[np.float64]) -> None:
-    """Do all that a task does, with a complete table of one's own, and raise what it raises."""
+    """Run a task on the given complete table, and let exceptions through."""
     trial = _Trial(task)
     trial.hide(X)
     trial.begin_fit()
@@ -67,17 +67,17 @@ def impute_and_score(task: Task, X: NDArray[np.float64]) -> None:
 
 
 class _Trial:
-    """A task on its way to a record."""
+    """A task while it runs."""
 
     def __init__(self, task: Task):
         self._task = task
         self._seconds: dict[str, float] = {}
-        self._warnings: dict[str, None] = {}  # each once, in their order
+        self._warnings: dict[str, None] = {}  # an ordered set
         self._error = ""
         self._scored: dict[str, Any] = {}
 
     def attempt(self, part: Callable[[], None]) -> None:
-        """Do a part, unless one before it failed: a benchmark outlives any method, and what went wrong is the result."""
+        """Run a part unless an earlier one failed; an exception becomes the result instead of ending the benchmark."""
         if self._error:
             return
         try:
@@ -89,11 +89,11 @@ class _Trial:
         self._warnings |= dict.fromkeys(f"{each.category.__name__}: {each.message}" for each in caught)
 
     def load(self, data_home: str | Path | None) -> None:
-        """Make the holes of the task's data set."""
+        """Load the task's data set and hide values."""
         self.hide(load_dataset(self._task.dataset, data_home=data_home).values)
 
     def hide(self, X: NDArray[np.float64]) -> None:
-        """Make the holes of a complete table."""
+        """Hide values of a complete table."""
         task = self._task
         self._X_complete = whiten(X)
         mechanism = make_mechanism(task.mechanism, task.rate, task.options)
@@ -104,23 +104,23 @@ class _Trial:
         self._peak_before = _peak_mib()
 
     def begin_fit(self) -> None:
-        """Begin to fill in the rows to fit on; the caller knows how long that takes, for all who do it at the same time."""
-        X = self._X_incomplete[self._train].copy()  # a method that writes into its input must not see the truth
+        """Start to fit; the caller measures the time, as several tasks may be fitted together."""
+        X = self._X_incomplete[self._train].copy()  # in case a method writes into its input
         self.fit = FitInParts(self._imputer, X)
         self.fit.prepare()
 
     def end_fit(self) -> None:
-        """Fill them in."""
+        """Finish the fit, and impute the training rows."""
         self.fit.finish()
         self._imputed = {"train": np.asarray(self.fit.completed, dtype=np.float64)}
 
     @property
     def failed(self) -> bool:
-        """Whether a part of it has failed."""
+        """Whether a part has failed."""
         return bool(self._error)
 
     def score(self) -> None:
-        """Fill in the other rows, and see how good it all is."""
+        """Impute the test rows and score everything."""
         if len(self._test):
             started = time.perf_counter()
             completed = self._imputer.transform(self._X_incomplete[self._test].copy())
@@ -141,7 +141,7 @@ class _Trial:
             lost += useless
         n, d = self._X_complete.shape
         self._scored = {
-            "status": "failed" if lost else "ok",
+            "status": Status.FAILED if lost else Status.OK,
             "error": "; ".join(lost),
             "scores": {} if lost else scores,
             "peak_mib": peak,
@@ -153,10 +153,10 @@ class _Trial:
         }
 
     def record(self, shares: Mapping[str, float], n_together: int) -> Record:
-        """What became of it; ``shares`` are its parts of times that tasks spent together."""
+        """Return the record; ``shares`` are this task's shares of the times that tasks spent together."""
         if self._error:
             seconds = {"task": shares["task"]}
-            return Record(self._task, "failed", self._error, seconds=seconds, n_together=n_together, versions=versions())
+            return Record(self._task, Status.FAILED, self._error, seconds=seconds, n_together=n_together, versions=versions())
         messages = tuple(message[:300] for message in list(self._warnings)[:_MOST_WARNINGS])
         return Record(
             self._task,
@@ -169,7 +169,7 @@ class _Trial:
 
 
 def whiten(X: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Centre columns and bring them to unit variance; columns with one value become 0.
+    """Scale columns to mean 0 and unit variance; constant columns become 0.
 
     >>> whiten(np.array([[1.0, 5.0], [3.0, 5.0]])).tolist()
     [[-1.0, 0.0], [1.0, 0.0]]
@@ -180,14 +180,14 @@ def whiten(X: NDArray[np.float64]) -> NDArray[np.float64]:
 
 
 def split(task: Task, n: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Rows to fit on and rows to keep for the test, each in their order."""
+    """Return the training rows and the test rows, each sorted."""
     order = task.generator_of_split().permutation(n)
     n_test = round(task.test_fraction * n)
     return np.sort(order[n_test:]), np.sort(order[:n_test])
 
 
 def unusable(part: str, X_incomplete: NDArray[np.float64], X_imputed: NDArray[np.float64]) -> list[str]:
-    """Why a result cannot be scored: it has another shape, or holes still."""
+    """Return why a result cannot be scored: a wrong shape, or values still missing."""
     if X_imputed.shape != X_incomplete.shape:
         return [f"{part}: shape {X_imputed.shape} instead of {X_incomplete.shape}"]
     left = int((~np.isfinite(X_imputed)).sum())
@@ -201,13 +201,13 @@ def suspicious(
     X_imputed: NDArray[np.float64],
     means: NDArray[np.float64],
 ) -> list[str]:
-    """What is wrong with a result, however good its scores: observed values changed, or nothing but column means."""
+    """Return what is suspicious about a result: changed observed values, or only column means."""
     missing = np.isnan(X_incomplete)
     flags = []
     changed = int((X_imputed != X_incomplete)[~missing].sum())
     if changed:
         flags.append(f"{part}: changes {changed} observed values")
-    holes = missing & (np.ptp(X_imputed, axis=0) > 0)  # a constant column has nothing but its mean
+    holes = missing & (np.ptp(X_imputed, axis=0) > 0)  # in a constant column every imputation is the mean
     if holes.any() and not isinstance(imputer, MeanImputer) and (np.abs(X_imputed - means)[holes] < _SAME).all():
         flags.append(f"{part}: equals the column mean")
     return flags
@@ -226,7 +226,7 @@ def _score(X_true: NDArray[np.float64], X_imputed: NDArray[np.float64], missing:
 
 
 def _peak_mib() -> float:
-    """Largest memory this process has held so far, in MiB."""
+    """Return the peak memory of this process so far, in MiB."""
     try:
         import resource
     except ImportError:  # pragma: no cover - Windows
@@ -237,7 +237,7 @@ def _peak_mib() -> float:
 
 @cache
 def versions() -> dict[str, str]:
-    """What the result may depend on."""
+    """Return the versions of everything that may affect the result."""
     found = {"python": platform.python_version(), "machine": f"{platform.system()} {platform.machine()}"}
     for package in _PACKAGES:
         try:

@@ -1,4 +1,4 @@
-"""A folder of records: one atomic file a task, safe to share between processes and to be killed over."""
+"""A folder of records, one file per task; writes are atomic, and several processes may share it."""
 
 from __future__ import annotations
 
@@ -17,37 +17,37 @@ from .task import Task, canonical
 
 try:
     import fcntl
-except ImportError:  # pragma: no cover - Windows: two processes may then do the same task, which costs time only
+except ImportError:  # pragma: no cover - Windows: two processes may then run the same task, which only costs time
     fcntl = None  # type: ignore[assignment]
 
 
 @dataclass
 class Contents:
-    """What a folder holds."""
+    """The content of a folder."""
 
     planned: dict[str, Task] = field(default_factory=dict)
     records: dict[str, Record] = field(default_factory=dict)
     foreign: dict[Path, str] = field(default_factory=dict)  # files that are not intact records, and why
 
     def outcomes(self) -> list[Outcome]:
-        """The numbers of all records of what was planned."""
+        """Return the outcomes of all records of planned tasks."""
         _refuse_mixtures(self.planned.values())
         found = [self.records[key] for key in self.planned if key in self.records]
         return [outcome for record in found for outcome in record.outcomes()]
 
     def only(self, methods: Collection[str]) -> Contents:
-        """What was planned for these methods; without any, everything."""
+        """Return the plan and records of these methods; of all if empty."""
         planned = {task.method for task in self.planned.values()}
         chosen = [check_choice("method", method, planned) for method in methods or planned]
         return replace(self, planned={key: task for key, task in self.planned.items() if task.method in chosen})
 
     def is_good(self, task: Task) -> bool:
-        """Whether the task was done and did not fail."""
-        return task.key in self.records and self.records[task.key].status == "ok"
+        """Whether the task has a record and did not fail."""
+        return task.key in self.records and self.records[task.key].is_good
 
 
 class Store:
-    """Plans and records under a folder."""
+    """Reads and writes the plans and records of a folder."""
 
     def __init__(self, folder: str | Path):
         self.folder = Path(folder)
@@ -56,7 +56,7 @@ class Store:
         self._claims = self.folder / "claims"
 
     def plan(self, suite: str, tasks: Sequence[Task], contents: Contents | None = None) -> None:
-        """Remember what was asked for, so that `read` can tell what is still missing; ``contents`` if they are known."""
+        """Save the planned tasks, so that `read` knows which are missing; pass ``contents`` if already read."""
         contents = contents or (self.read() if self.folder.is_dir() else Contents())
         _refuse_mixtures([task for task in contents.planned.values() if contents.is_good(task)] + list(tasks))
         text = json.dumps({"suite": suite, "tasks": [task.as_dict() for task in tasks]})
@@ -64,9 +64,9 @@ class Store:
         _write(self._plans / f"{name}.json", text)
 
     def read(self) -> Contents:
-        """Everything in the folder; what cannot be trusted is listed, never used."""
+        """Read the folder; invalid files are listed but not used."""
         if not self.folder.is_dir():
-            raise FileNotFoundError(f"no benchmark folder {str(self.folder)!r}; run one first, with --out {self.folder}")
+            raise FileNotFoundError(f"no benchmark folder {str(self.folder)!r}; run a benchmark with --out {self.folder}")
         contents = Contents()
         for path in _files(self._records):
             try:
@@ -85,7 +85,7 @@ class Store:
             except (ValueError, KeyError, TypeError, RecursionError, OSError) as error:
                 contents.foreign[path] = f"not a plan: {type(error).__name__}: {error}"
                 continue
-            for task in tasks:  # a task that was planned anew, with other parameters, takes the place of one that failed
+            for task in tasks:  # a newly planned task with other parameters replaces one that failed
                 before = shown.get(_shown_as(task), task)
                 if before != task and not contents.is_good(before):
                     contents.planned.pop(before.key, None)
@@ -93,20 +93,20 @@ class Store:
         return contents
 
     def has(self, task: Task, *, good: bool = False) -> bool:
-        """Whether an intact record of the task is there; with ``good``, one of a task that did not fail."""
+        """Whether there is a valid record of the task; with ``good``, only if it did not fail."""
         try:
             record = _read_record(self._records / f"{task.key}.json")
         except (ForeignRecordError, OSError):
             return False
-        return record.status == "ok" or not good
+        return record.is_good or not good
 
     def write(self, record: Record) -> None:
-        """Keep a record; a reader sees all of it or none."""
+        """Write a record atomically."""
         _write(self._records / f"{record.task.key}.json", record.to_json())
 
     @contextmanager
     def claim(self, task: Task) -> Iterator[bool]:
-        """Whether this process may do the task now; False while another one does. A killed process loses its claim."""
+        """Lock the task; False if another process is running it. The lock of a killed process is released."""
         if fcntl is None:  # pragma: no cover
             yield True
             return
@@ -118,7 +118,7 @@ class Store:
             except BlockingIOError:
                 yield False
                 return
-            except OSError:  # a file system without locks: two processes may then do the same task
+            except OSError:  # a file system without locks: two processes may then run the same task
                 pass
             try:
                 yield True
@@ -127,7 +127,7 @@ class Store:
 
 
 def outcomes_in(folder: str | Path) -> list[Outcome]:
-    """The numbers of all records of what was planned in a benchmark folder."""
+    """Return the outcomes of all planned tasks of a benchmark folder that have a record."""
     return Store(folder).read().outcomes()
 
 
@@ -136,7 +136,7 @@ def _shown_as(task: Task) -> tuple[str, str, str, int]:
 
 
 def _refuse_mixtures(tasks: Iterable[Task]) -> None:
-    """Two tasks that tables and figures would show as one may not share a folder."""
+    """Raise if tables and figures could not tell two tasks of the folder apart."""
     shown: dict[tuple[str, str, str, int], Task] = {}
     for task in tasks:
         other = shown.setdefault(_shown_as(task), task)
@@ -144,7 +144,7 @@ def _refuse_mixtures(tasks: Iterable[Task]) -> None:
             raise ValueError(
                 f"the folder would mix two tasks that are both shown as {task.method} on {task.dataset}, {task.setting}, seed "
                 f"{task.seed}, with parameters {dict(other.parameters)} and {dict(task.parameters)}, test fractions "
-                f"{other.test_fraction} and {task.test_fraction}; give each suite a folder of its own, or methods other names"
+                f"{other.test_fraction} and {task.test_fraction}; use a separate folder for each suite, or rename a method"
             )
 
 
@@ -156,13 +156,13 @@ def _age(path: Path) -> float:
 
 
 def _files(folder: Path) -> list[Path]:
-    """What is in a folder, but for what is being written or was left by a run that was killed while writing."""
+    """List the files of a folder, except temporary files."""
     return sorted(path for path in folder.glob("*") if not path.name.startswith("."))
 
 
 def _read_record(path: Path) -> Record:
     if path.suffix != ".json":
-        raise ForeignRecordError("not named as a record is")
+        raise ForeignRecordError("its name is not that of a record")
     try:
         return Record.from_json(path.read_text(encoding="utf-8"), path.stem)
     except UnicodeDecodeError as error:

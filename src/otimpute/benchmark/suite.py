@@ -1,4 +1,4 @@
-"""Suites say what to run: a YAML file becomes a list of tasks."""
+"""Suites: YAML files that define lists of tasks."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _FIELDS = {"description", "datasets", "settings", "methods", "seeds", "test_frac
 
 @dataclass(frozen=True)
 class Method:
-    """A named way to impute: an imputer of the catalogue and its parameters."""
+    """A named method: an imputer of the catalogue and its parameters."""
 
     name: str
     imputer: str
@@ -38,7 +38,7 @@ class Setting:
 
     @property
     def name(self) -> str:
-        """As in `Task.setting`."""
+        """The name, as in `Task.setting`."""
         return setting_name(self.mechanism, self.rate, self.options)
 
 
@@ -55,7 +55,7 @@ class Suite:
     test_fraction: float
 
     def tasks(self) -> list[Task]:
-        """Every task, a whole seed before the next: an unfinished run already shows the whole picture once."""
+        """Return all tasks, seed by seed, so that an unfinished run already covers everything once."""
         return [
             Task(
                 dataset, setting.mechanism, setting.rate, method.name, method.imputer, seed,
@@ -75,7 +75,7 @@ class Suite:
         methods: Iterable[str] = (),
         seeds: Iterable[int] = (),
     ) -> Suite:
-        """The part with these names; what is empty is not restricted. Seeds may be others than the suite's."""
+        """Restrict the suite to these names; empty arguments do not restrict. Seeds need not be those of the suite."""
         return replace(
             self,
             datasets=_chosen("data set", datasets, self.datasets, str),
@@ -85,16 +85,16 @@ class Suite:
         )
 
     def on_gpu(self) -> Suite:
-        """The suite with ``device="cuda"`` among the parameters of the methods that have it and do not say otherwise.
+        """Return the suite with ``device="cuda"`` for all methods that have this parameter and do not set it.
 
-        That makes other tasks of them. What they compute differs by rounding only, but their times are another machine's:
-        were they the same tasks, a folder could mix both, and no table of run times could be believed.
+        These are different tasks: results differ only by rounding, but a folder that mixed the run times of CPU and GPU would
+        be misleading.
         """
         return replace(self, methods=tuple(_method_on_gpu(method) for method in self.methods))
 
 
 def list_suites() -> list[str]:
-    """Names of the suites that come with otimpute.
+    """Return the names of the suites included in otimpute.
 
     >>> list_suites()
     ['auto', 'oos', 'paper', 'runtime', 'smoke']
@@ -103,7 +103,7 @@ def list_suites() -> list[str]:
 
 
 def load_suite(name_or_path: str | Path) -> Suite:
-    """Read a suite that comes with otimpute, by name, or one of your own, by the path of its file.
+    """Read a suite, by the name of one included in otimpute or by the path of a YAML file.
 
     >>> suite = load_suite("smoke")
     >>> len(suite.tasks()) == len(suite.datasets) * len(suite.settings) * len(suite.methods) * len(suite.seeds)
@@ -117,7 +117,7 @@ def load_suite(name_or_path: str | Path) -> Suite:
         file = path
     else:
         raise FileNotFoundError(
-            f"no suite {str(name_or_path)!r}: pass one of {', '.join(list_suites())}, or the path of a YAML file"
+            f"there is no suite {str(name_or_path)!r}: pass one of {', '.join(list_suites())}, or the path of a YAML file"
         )
     try:
         return _suite(path.stem, yaml.safe_load(file.read_text(encoding="utf-8")))
@@ -164,7 +164,7 @@ def _several(what: str, value: Any) -> list[Any]:
 def _entries(what: str, value: Any, example: str) -> dict[str, Any]:
     if not isinstance(value, dict) or not value or not all(isinstance(name, str) for name in value):
         raise ValueError(f"{what} must be entries with names, such as {example}, got {value!r}")
-    canonical(value)  # refuses what no record could keep, such as dates and NaN
+    canonical(value)  # raises for what a record cannot store, such as dates and NaN
     return dict(value)
 
 
@@ -173,7 +173,7 @@ def _setting(content: Any) -> Setting:
     if not {"mechanism", "rate"} <= set(options):
         raise ValueError(f"a setting needs a mechanism and a rate, got {content}")
     mechanism, rate = options.pop("mechanism"), check_real("rate", options.pop("rate"), at_least=0, below=1)
-    make_mechanism(mechanism, rate, options)  # a wrong name must not wait for the first task
+    make_mechanism(mechanism, rate, options)  # report wrong names now
     return Setting(mechanism, rate, options)
 
 
@@ -189,8 +189,8 @@ def _method_on_gpu(method: Method) -> Method:
 
 
 def _checked(method: Method) -> Method:
-    with suppress(ModuleNotFoundError):  # what is not installed must not keep the other methods from running
-        make_imputer(method.imputer, method.parameters).check_parameters()  # wrong values must not wait for the first task
+    with suppress(ModuleNotFoundError):  # a missing package must not prevent the other methods from running
+        make_imputer(method.imputer, method.parameters).check_parameters()  # report wrong values now
     return method
 
 

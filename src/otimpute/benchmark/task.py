@@ -1,4 +1,4 @@
-"""A run is a datum: one data set, one draw of holes, one method."""
+"""A task of a benchmark: one data set, one draw of missing values, one method."""
 
 from __future__ import annotations
 
@@ -13,29 +13,29 @@ import numpy as np
 
 @dataclass(frozen=True)
 class Task:
-    """What is hidden, in what, and who fills it in. Equal tasks have equal keys, on any machine and in any version."""
+    """A data set, how to hide values, and the method to impute them. Keys are the same on all machines and versions."""
 
     dataset: str
     mechanism: str
     rate: float
-    method: str  # the name results are shown under
+    method: str  # the name shown in results
     imputer: str  # the name in the catalogue
     seed: int
     parameters: Mapping[str, Any] = field(default_factory=dict)  # of the imputer
     options: Mapping[str, Any] = field(default_factory=dict)  # of the mechanism, besides its rate
-    test_fraction: float = 0.0  # share of the rows kept from the fit and imputed by transform
+    test_fraction: float = 0.0  # fraction of the rows not fitted but imputed by transform
 
     def __post_init__(self) -> None:
         for each in fields(self):
             value, wanted = getattr(self, each.name), _KINDS[each.name]
             if not isinstance(value, wanted) or isinstance(value, bool):
                 raise TypeError(f"a task's {each.name} must be {wanted}, got {value!r}")
-        for name in ("rate", "test_fraction"):  # 1 and 1.0 are the same task, so they must have the same text
+        for name in ("rate", "test_fraction"):  # 1 and 1.0 are the same task and need the same key
             object.__setattr__(self, name, float(getattr(self, name)))
 
     @property
     def key(self) -> str:
-        """A name for files, from everything that makes the task what it is."""
+        """A file name that identifies the task."""
         return hashlib.sha256(canonical(asdict(self)).encode()).hexdigest()[:24]
 
     def __hash__(self) -> int:
@@ -43,20 +43,20 @@ class Task:
 
     @property
     def setting(self) -> str:
-        """What was hidden how, in short."""
+        """Short name of the mechanism, rate and options."""
         return setting_name(self.mechanism, self.rate, self.options)
 
     @property
     def on_gpu(self) -> bool:
-        """Whether the method is to compute on a GPU, which makes it another task than the one on the CPU."""
+        """Whether the method runs on a GPU."""
         return self.parameters.get("device") == "cuda"
 
     def generator_of_holes(self) -> np.random.Generator:
-        """Depends on data set, mechanism, rate and seed only: every method sees the same holes."""
+        """Return the generator of the missing entries; it does not depend on the method, so all methods get the same."""
         return self._generator("holes", self.dataset, self.setting, self.seed)
 
     def generator_of_split(self) -> np.random.Generator:
-        """Which rows are kept for the test; the same for every mechanism and method."""
+        """Return the generator of the test rows, the same for every mechanism and method."""
         return self._generator("split", self.dataset, self.seed)
 
     @staticmethod
@@ -64,12 +64,12 @@ class Task:
         return np.random.default_rng(list(hashlib.sha256(canonical(purpose).encode()).digest()))
 
     def as_dict(self) -> dict[str, Any]:
-        """The task as plain data."""
+        """Return the task as a dictionary."""
         return asdict(self)
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> Self:
-        """The task from `as_dict`; KeyError or TypeError if that is not what it is."""
+        """Create a task from the result of `as_dict`; other data raise KeyError or TypeError."""
         task = cls(**{each.name: data[each.name] for each in fields(cls)})
         if set(data) != {each.name for each in fields(cls)}:
             raise TypeError(f"not a task: {sorted(data)}")
@@ -85,7 +85,7 @@ _KINDS: dict[str, Any] = {
 
 
 def setting_name(mechanism: str, rate: float, options: Mapping[str, Any]) -> str:
-    """Mechanism, rate in percent, and options, in short.
+    """Return a short name of the mechanism, rate in percent, and options.
 
     >>> setting_name("quantile_mnar", 0.3, {"tails": "upper"})
     'quantile_mnar-30-tails=upper'
@@ -94,7 +94,7 @@ def setting_name(mechanism: str, rate: float, options: Mapping[str, Any]) -> str
 
 
 def canonical(data: Any) -> str:
-    """JSON in one form only, so that equal data give equal text.
+    """Return canonical JSON: equal data give equal text.
 
     >>> canonical({"b": 1, "a": [0.5]})
     '{"a":[0.5],"b":1}'

@@ -1,8 +1,8 @@
-"""A process that does tasks: a JSON line in, a JSON line out.
+"""A process that runs tasks: a JSON line in, a JSON line out.
 
-On Linux it loads and compiles everything once and forks a child for each request: the child's memory is its task's alone, and
-whatever kills it kills nothing else. Elsewhere it serves one request and ends, which costs a start for each. With a GPU, which
-a forked child cannot use, it serves one after the other itself.
+On Linux it imports and compiles everything once and forks a child for each request, so that memory is measured per task and a
+crash affects only one task. On other systems it exits after one request. With a GPU, which a forked child cannot use, it
+handles all requests itself.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ import numpy as np
 
 from .._gpu import gpu_trouble
 from ..imputers import SinkhornImputer
-from .record import Record
+from .record import Record, Status
 from .run_task import impute_and_score, run_tasks
 from .task import Task
 
@@ -29,15 +29,15 @@ READY = b"ready\n"
 
 
 def main() -> None:
-    """Serve on the standard streams; the arguments are a device and names of imputers."""
-    # Libraries may print: the channel of replies is kept from them.
+    """Serve on stdin and stdout; the arguments are a device and names of imputers."""
+    # Libraries may print to stdout, so replies need a stream of their own.
     channel = os.fdopen(os.dup(1), "wb")
     os.dup2(2, 1)
     serve(sys.argv[2:], sys.stdin.buffer, channel, on_gpu=sys.argv[1] == "cuda")
 
 
 def serve(imputers: Sequence[str], requests: BinaryIO, replies: BinaryIO, *, on_gpu: bool = False) -> None:
-    """Answer requests, which will need these imputers, until there are no more."""
+    """Answer requests for these imputers until there are no more."""
     if FORKS or on_gpu:
         _warm_up(imputers)
     if on_gpu:
@@ -70,7 +70,7 @@ def _in_child(request: dict[str, Any], requests: BinaryIO, replies: BinaryIO) ->
     child = os.fork()
     if child == 0:
         os.close(inlet)
-        replies.close()  # or whoever asked would wait for this child when the worker itself is killed
+        replies.close()  # otherwise, if the worker is killed, the parent would still wait for this child
         with os.fdopen(outlet, "wb") as file:
             file.write(_as_text(_do(request)))
         os._exit(0)
@@ -78,7 +78,7 @@ def _in_child(request: dict[str, Any], requests: BinaryIO, replies: BinaryIO) ->
     text = b""
     while True:
         ready, _, _ = select.select([inlet, requests.fileno()], [], [])
-        if requests.fileno() in ready:  # nobody asks before the answer: whoever asked is gone
+        if requests.fileno() in ready:  # readable before the reply means end of file: the parent is gone
             os.kill(child, signal.SIGKILL)
             sys.exit(1)
         if not (more := os.read(inlet, 65536)):
@@ -88,19 +88,19 @@ def _in_child(request: dict[str, Any], requests: BinaryIO, replies: BinaryIO) ->
     status = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
     if status != 0:
         reason = f"killed by signal {-status} (9: often out of memory)" if status < 0 else f"exit status {status}"
-        return [Record(task, "failed", f"the process of the task died: {reason}") for task in _tasks(request)]
+        return [Record(task, Status.FAILED, f"the process of the task died: {reason}") for task in _tasks(request)]
     return read_records(text, _tasks(request))
 
 
 def read_records(text: bytes, tasks: Sequence[Task]) -> list[Record]:
-    """The records of the tasks, from a reply."""
+    """Parse the records of the tasks from a reply."""
     return [Record.from_json(each, task.key) for each, task in zip(json.loads(text), tasks, strict=True)]
 
 
 def _warm_up(imputers: Sequence[str]) -> None:
-    """Load libraries and machine code now, by a small task with each imputer, so that no task pays for it.
+    """Run a small task with each imputer, so that imports and compilation do not count in the time of a task.
 
-    A failure here ends the worker: what cannot be loaded would spoil every task's figures, or fail them all.
+    A failure here ends the worker, as it would affect every task.
     """
     X = np.random.default_rng(0).normal(size=(40, 3))
     for name in imputers:
@@ -110,7 +110,7 @@ def _warm_up(imputers: Sequence[str]) -> None:
 
 
 def _warm_up_gpu() -> None:
-    """Wake the GPU, and load what compiles for it; code for tables of other widths is compiled when they come."""
-    if gpu_trouble() is None:  # networks of torch's own need less than our kernels do
+    """Initialise the GPU and its compiler; kernels for tables of other widths are compiled on first use."""
+    if gpu_trouble() is None:  # torch's networks have lower requirements than our kernels
         X = np.where(np.eye(4), np.nan, np.random.default_rng(0).normal(size=(4, 4)))
         SinkhornImputer(device="cuda", max_steps=2, random_state=0).fit(X)

@@ -1,4 +1,4 @@
-"""The command ``otimpute``: each file a group of commands that parse, make one library call, and show the result."""
+"""The command ``otimpute``: commands parse options, call the library and show the result."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""All commands, and how they end when something goes wrong: one line, or a traceback with ``--debug``."""
+"""The commands and their error handling: one line, or a traceback with ``--debug``."""
 
 from __future__ import annotations
 
@@ -23,14 +23,14 @@ class _Commands(TyperGroup):
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         """``--debug`` may stand anywhere."""
         write_anywhere()
-        ctx.obj = shlex.join(["otimpute", *args])  # for reports, which say how they were made
+        ctx.obj = shlex.join(["otimpute", *args])  # reports show the command
         return super().parse_args(ctx, sorted(args, key=lambda argument: argument != "--debug"))
 
     def invoke(self, ctx: Any) -> Any:
         try:
             return super().invoke(ctx)
-        except BrokenPipeError:  # whoever read our output, such as head, has had enough
-            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # or Python would complain when it ends
+        except BrokenPipeError:  # the reader of our output, such as head, closed it
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # otherwise Python would print an error at exit
             raise typer.Exit(1) from None
         except KeyboardInterrupt as stop:
             if ctx.params.get("debug"):
@@ -45,9 +45,9 @@ class _Commands(TyperGroup):
 
 
 def _line(error: BaseException) -> str:
-    """An error as one line, in the words of the command line, after the name of the file it is about."""
+    """Format an error as one line in terms of the command line, preceded by the file it concerns."""
     said = in_options(error) or type(error).__name__
-    if isinstance(error, OSError) and error.strerror:  # of the system, with a number
+    if isinstance(error, OSError) and error.strerror:  # an error of the operating system
         about = [str(error.filename)] if error.filename else []
         return ": ".join([*about, error.strerror.lower()])
     if isinstance(error, ModuleNotFoundError) and not isinstance(error, NotInstalledError):
@@ -61,8 +61,8 @@ app = typer.Typer(
     no_args_is_help=True,
     pretty_exceptions_enable=False,
     rich_markup_mode="rich",
-    help="Fill the holes of tables by optimal transport: CSV, Parquet, Arrow and Excel files.",
-    epilog="Begin with [bold]otimpute inspect FILE[/], or watch [bold]otimpute demo[/].",
+    help="Fill in the missing values of tables: CSV, Parquet, Arrow and Excel files.",
+    epilog="Start with [bold]otimpute inspect FILE[/], or try [bold]otimpute demo[/].",
 )
 for _command in (
     impute.impute, impute.fit, apply.apply, report.report, inspect_file.inspect, experiment.mask, experiment.score, demo.demo,
@@ -80,9 +80,9 @@ def _show_version(wanted: bool) -> None:
 @app.callback()
 def _options(
     version: Annotated[
-        bool, typer.Option("--version", callback=_show_version, is_eager=True, help="Show the version and stop.")
+        bool, typer.Option("--version", callback=_show_version, is_eager=True, help="Show the version and exit.")
     ] = False,
     debug: Annotated[
-        bool, typer.Option("--debug", help="Show where an error came from; may stand after the command too.")
+        bool, typer.Option("--debug", help="Show the traceback of an error; also accepted after the command.")
     ] = False,
 ) -> None: ...

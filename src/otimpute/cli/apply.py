@@ -20,12 +20,10 @@ if TYPE_CHECKING:
 
     from ..estimator import BaseImputer
 
-_IDLE = ("text", "other", "empty")  # kinds of columns that imputers leave alone
-
 
 @command
 def apply(
-    model: Annotated[Path, typer.Argument(metavar="MODEL", help="A file of otimpute fit.", show_default=False)],
+    model: Annotated[Path, typer.Argument(metavar="MODEL", help="A model file written by otimpute fit.", show_default=False)],
     source: InputFile,
     out: OutputFile,
     writing: Writing,
@@ -33,11 +31,11 @@ def apply(
     reading: Reading,
     beside: Beside,
 ) -> None:
-    """Fill the holes of new rows with a model.
+    """Fill in the missing values of new rows with a model.
 
-    Nothing is learned from them and each is treated alone, so files of any length fit into memory.
+    The model is not changed and each row is treated separately, so files of any length can be processed.
 
-    Columns go by their names; those that the model does not know stay as they are.
+    Columns are matched by name; those that the model does not know stay as they are.
     """
     check_apart({"MODEL": model, "--out": out, **beside.paths})
     check_apart({"IN": source, **beside.paths})
@@ -74,11 +72,11 @@ def apply(
     tell_notes(notes)
     if not showing.quiet:
         where = "standard output" if out == "-" else out
-        tell(f"{where}: {count(n_rows, 'row')}, {count(n_filled, 'hole')} filled in {duration(seconds)}", style="bold")
+        tell(f"{where}: {count(n_rows, 'row')}, {count(n_filled, 'missing value')} filled in {duration(seconds)}", style="bold")
 
 
 def _fill(imputer: Any, X: Any, *, with_bars: bool) -> tuple[Any, dict[str, NDArray[Any]] | None]:
-    """Completed rows, and their error bars by column if these are asked for."""
+    """Return the completed rows, and their error bars by column if requested."""
     if not with_bars:
         return imputer.transform(X), None
     from ..estimator import bars_of
@@ -88,7 +86,7 @@ def _fill(imputer: Any, X: Any, *, with_bars: bool) -> tuple[Any, dict[str, NDAr
 
 
 def load_model(path: Path) -> BaseImputer:
-    """The imputer in a file, if it can be used for a file."""
+    """Load the imputer of a model file, and check that it can be applied to files."""
     import otimpute
 
     if not path.exists():
@@ -96,21 +94,21 @@ def load_model(path: Path) -> BaseImputer:
     imputer: BaseImputer = otimpute.load(path)
     if not hasattr(imputer, "feature_names_in_"):
         with about(str(path)):
-            raise ValueError("the model was fitted to columns without names; fit it to a file or a data frame")
+            raise ValueError("the model was fitted on columns without names; fit it on a file or a data frame")
     return imputer
 
 
 def columns_for(imputer: BaseImputer, names: list[str]) -> list[str]:
-    """The columns of the model that a file has; those that the model left alone need not be there."""
+    """Return the columns of the model that are in the file; columns that the model does not use may be absent."""
     kinds = imputer.training_table_.encoding.kinds
-    absent = [name for name in kinds if name not in names and kinds[name] not in _IDLE]
+    absent = [name for name in kinds if name not in names and not kinds[name].is_idle]
     if absent:
         raise ValueError(f"no column {listed(absent)}, which the model needs; there are {listed(names, 20)}")
     return [name for name in kinds if name in names]
 
 
 def as_model_reads(X: Any, imputer: BaseImputer) -> Any:
-    """The columns in the order of the model; what it left alone and a file does not have is empty."""
+    """Return the columns in the order of the model; absent columns that it does not use are empty."""
     for name in imputer.column_kinds_:
         if name not in X.column_names:
             X = X.append_column(name, [require("pyarrow", "reading tables", "cli").nulls(X.num_rows)])
@@ -118,11 +116,17 @@ def as_model_reads(X: Any, imputer: BaseImputer) -> Any:
 
 
 def schema_of(imputer: BaseImputer) -> Any:
-    """The types that columns of text files must have for this model; dates say themselves how they are written."""
+    """Return the types that columns of text files must have for this model; date formats are detected."""
+    from ..table import ColumnKind
+
     pa = require("pyarrow", "reading tables", "cli")
     types = {
-        "number": pa.float64(), "integer": pa.int64(), "boolean": pa.bool_(), "category": pa.string(), "ordered": pa.string(),
-    }  # fmt: skip
+        ColumnKind.NUMBER: pa.float64(),
+        ColumnKind.INTEGER: pa.int64(),
+        ColumnKind.BOOLEAN: pa.bool_(),
+        ColumnKind.CATEGORY: pa.string(),
+        ColumnKind.ORDERED: pa.string(),
+    }
     fields = []
     for name, kind in imputer.training_table_.encoding.kinds.items():
         labels = (imputer.constraints or {}).get(name, {}).get("categories", [])
@@ -132,14 +136,16 @@ def schema_of(imputer: BaseImputer) -> Any:
 
 
 def gaps_of(imputer: BaseImputer) -> dict[str, list[str]]:
-    """What means a missing value in the columns of a model: as in the file it was fitted to.
+    """Return which texts mean a missing value in the columns of a model: as in the file it was fitted on.
 
-    A model of a data frame knows no spellings, but its categories: what is one of them is no missing value.
+    A model fitted on a data frame has no such texts, but its categories never count as missing values.
     """
     from ..files import NA_VALUES
+    from ..table import ColumnKind
 
     gaps: list[list[str]] | None = getattr(imputer, "file_gaps_", None)
     if gaps is not None:
         return dict(zip(imputer.column_kinds_, gaps, strict=True))
-    of_text = {name: labels for name, labels in imputer.categories_.items() if imputer.column_kinds_[name] != "boolean"}
+    kinds = imputer.training_table_.encoding.kinds
+    of_text = {name: labels for name, labels in imputer.categories_.items() if kinds[name] != ColumnKind.BOOLEAN}
     return {name: sorted(NA_VALUES - set(labels)) for name, labels in of_text.items()}

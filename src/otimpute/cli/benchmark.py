@@ -19,12 +19,12 @@ from ..catalogue import COSTS, METRICS
 if TYPE_CHECKING:
     from ..benchmark import Outcome, Record, RunProgress, RunReport
 
-app = typer.Typer(no_args_is_help=True, help="Compare methods on data whose truth is known; rerun the paper's experiments.")
+app = typer.Typer(no_args_is_help=True, help="Compare methods on data with known true values; rerun the paper's experiments.")
 
 _SECONDS_BETWEEN_LINES = 30
 _SCORES = [*METRICS, *COSTS]
 
-Folder = Annotated[Path, typer.Argument(metavar="DIR", help="The folder given to run as --out.", show_default=False)]
+Folder = Annotated[Path, typer.Argument(metavar="DIR", help="The folder passed to run as --out.", show_default=False)]
 Names = Annotated[str, typer.Option(metavar="NAME,...", help="Only these; separate names by commas.", show_default=False)]
 
 
@@ -33,13 +33,11 @@ def run(
     suite: Annotated[
         str, typer.Argument(metavar="SUITE", help="smoke, paper, oos, runtime, or a YAML file.", show_default=False)
     ],
-    out: Annotated[Path, typer.Option(metavar="DIR", help="Where records are kept.", show_default=False)],
-    jobs: Annotated[int, typer.Option(help="Tasks at a time, each on one thread.")] = 1,
-    device: Annotated[
-        str, typer.Option(help="cpu, or cuda: methods that can use a GPU do, SinkhornImputer for all seeds at once.")
-    ] = "cpu",
+    out: Annotated[Path, typer.Option(metavar="DIR", help="Folder of the records.", show_default=False)],
+    jobs: Annotated[int, typer.Option(help="Number of tasks to run in parallel, each on one thread.")] = 1,
+    device: Annotated[str, typer.Option(help="cpu, or cuda to run methods that support it on a GPU.")] = "cpu",
     shard: Annotated[
-        str, typer.Option(metavar="i/n", help="Do the i-th of n parts, to share a suite between machines.")
+        str, typer.Option(metavar="i/n", help="Run the i-th of n parts, to distribute a suite over machines.")
     ] = "1/1",
     methods: Names = "",
     datasets: Names = "",
@@ -51,9 +49,9 @@ def run(
         Path | None, typer.Option(metavar="DIR", help="A folder of data sets as CSV files.", show_default="OTIMPUTE_DATA")
     ] = None,
     max_seconds: Annotated[float | None, typer.Option(help="Stop a task after this time.", show_default="never")] = None,
-    retry_failed: Annotated[bool, typer.Option("--retry-failed", help="Repeat tasks that failed or took too long.")] = False,
+    retry_failed: Annotated[bool, typer.Option("--retry-failed", help="Repeat tasks that failed or timed out.")] = False,
 ) -> None:
-    """Run a suite. Stop it at any moment; the same command goes on with what is missing."""
+    """Run a suite. It can be stopped at any time; the same command continues it."""
     from ..benchmark import load_suite, run_suite
 
     part = load_suite(suite).only(
@@ -66,14 +64,14 @@ def run(
                 retry_failed=retry_failed, on_progress=show,
             )  # fmt: skip
     except KeyboardInterrupt:
-        typer.echo(f"stopped; every finished task is kept in {out}: the same command goes on from here", err=True)
+        typer.echo(f"stopped; finished tasks are kept in {out}: run the same command to continue", err=True)
         raise typer.Exit(130) from None
     _tell(report, out)
 
 
 @app.command()
 def status(folder: Folder) -> None:
-    """How far a benchmark is, what failed and why."""
+    """Show the progress of a benchmark, and what failed and why."""
     from rich.console import Console
     from rich.table import Table
     from rich.text import Text
@@ -96,7 +94,7 @@ def status(folder: Folder) -> None:
     console = Console()
     console.print(table)
     for record in (contents.records[key] for key in contents.planned if key in contents.records):
-        if record.status != "ok" or record.flags:
+        if not record.is_good or record.flags:
             what = record.error.strip().splitlines()[-1].strip() if record.error else "; ".join(record.flags)
             console.print(f"{record.status}: {_name(record)}: {what}", markup=False, soft_wrap=True)
     missing = Counter(task.dataset for key, task in contents.planned.items() if key not in contents.records)
@@ -104,7 +102,7 @@ def status(folder: Folder) -> None:
         listed = ", ".join(f"{dataset} ({n})" for dataset, n in missing.items())
         console.print(f"missing, by data set: {listed}", markup=False, soft_wrap=True)
     for path, reason in contents.foreign.items():
-        console.print(f"not trusted, so not used: {path.name}: {reason}", markup=False, soft_wrap=True)
+        console.print(f"ignored, not a valid record: {path.name}: {reason}", markup=False, soft_wrap=True)
     versions = sorted({record.versions.get("otimpute", "unknown") for record in contents.records.values()})
     if len(versions) > 1:
         console.print(f"records of different versions of otimpute: {', '.join(versions)}", markup=False, soft_wrap=True)
@@ -118,7 +116,7 @@ def table(
     format: Annotated[str, typer.Option(help="text, markdown or csv.")] = "text",  # noqa: A002
     methods: Names = "",
 ) -> None:
-    """Scores as a table, data sets by methods, a setting at a time."""
+    """Show scores as tables, data sets by methods, one table per setting."""
     from .._checks import check_choice
     from ..benchmark import render_table
 
@@ -135,10 +133,10 @@ def table(
 @app.command()
 def figures(
     folder: Folder,
-    out: Annotated[Path | None, typer.Option(metavar="DIR", help="Where to put them.", show_default="DIR/figures")] = None,
+    out: Annotated[Path | None, typer.Option(metavar="DIR", help="Folder of the figures.", show_default="DIR/figures")] = None,
     methods: Names = "",
 ) -> None:
-    """Draw what the results allow: bars, ranks, wins, run times, time against accuracy (SVG and PNG)."""
+    """Draw figures: bars, ranks, wins, run times, time against accuracy (SVG and PNG)."""
     from ..benchmark import draw_figures
 
     outcomes = _outcomes(folder, methods)
@@ -148,7 +146,7 @@ def figures(
 
 
 def _outcomes(folder: Path, methods: str) -> list[Outcome]:
-    """What a folder holds of these methods; says so if that is not all."""
+    """Read the records of these methods; print a note if some are missing."""
     from ..benchmark import Store
 
     contents = Store(folder).read().only(_names(methods))
@@ -169,7 +167,7 @@ def _name(record: Record) -> str:
 
 def _names(text: str) -> list[str]:
     names = [name.strip() for name in text.split(",") if name.strip()]
-    if text and not names:  # nothing would mean no restriction
+    if text and not names:  # an empty list would mean no restriction
         raise typer.BadParameter(f"expected names separated by commas, got {text!r}")
     return names
 
@@ -199,7 +197,7 @@ def _shard(text: str) -> tuple[int, int]:
 
 @contextmanager
 def _progress(title: str) -> Iterator[Callable[[RunProgress], None]]:
-    """A bar on a terminal, a line now and then elsewhere."""
+    """Show a progress bar on a terminal, occasional lines elsewhere."""
     from rich import progress as rich
     from rich.console import Console
 
@@ -244,13 +242,13 @@ def _note(now: RunProgress) -> str:
 
 
 def _tell(report: RunReport, out: Path) -> None:
-    """Say what was done; end with 1 if something is not as it should be."""
-    bad = [record for record in report.done if record.status != "ok"] + report.failed_before
-    flagged = [record for record in report.done if record.flags and record.status == "ok"]
+    """Print a summary; exit with status 1 if there were problems."""
+    bad = [record for record in report.done if not record.is_good] + report.failed_before
+    flagged = [record for record in report.done if record.flags and record.is_good]
     done = count(len(report.done), "task")
     typer.echo(f"{done} done, {report.n_already_done} before, of {report.n_tasks}; records in {out}")
     for path, reason in report.foreign.items():
-        typer.echo(f"not trusted, so not used: {path.name}: {reason}")
+        typer.echo(f"ignored, not a valid record: {path.name}: {reason}")
     if report.n_elsewhere:
         typer.echo(f"{count(report.n_elsewhere, 'task')} done, or being done, by another process")
     for record in flagged:

@@ -1,4 +1,4 @@
-"""Tables that go with a completed one: which of its cells were filled in, and how far off they may be."""
+"""Additional output tables: which cells were imputed, and their error bars."""
 
 from __future__ import annotations
 
@@ -21,28 +21,26 @@ Write = Callable[[Any, Any, Any], None]
 
 @dataclass(frozen=True)
 class Beside:
-    """Where such tables go."""
+    """Paths of the additional tables."""
 
-    mask: Annotated[
-        Path | None, option("Output", "Which cells were filled in: a table of true and false.", metavar="TABLE")
-    ] = None
+    mask: Annotated[Path | None, option("Output", "Table of true and false: which cells were imputed.", metavar="TABLE")] = None
     std: Annotated[
         Path | None,
-        option("Output", "Error bars of what was filled in, of methods that have them (auto).", metavar="TABLE"),
+        option("Output", "Table of error bars of imputed values, for methods that have them (auto).", metavar="TABLE"),
     ] = None
 
     @property
     def paths(self) -> dict[str, Path | None]:
-        """By option."""
+        """Paths by option."""
         return {"--mask": self.mask, "--std": self.std}
 
     def check(self, writing: Writing, imputer: BaseImputer, whose: str) -> None:
-        """Refuse now what could not be written after a long fit; the imputer need not be fitted."""
+        """Raise before a long fit if the tables could not be written; the imputer need not be fitted."""
         from ..estimator import has_error_bars
 
         for name, path in self.paths.items():
             if path is not None and str(path) == "-":
-                raise ValueError(f"{name} goes to a file of its own, not to standard output: pass a name like {name[2:]}.csv")
+                raise ValueError(f"{name} must be written to a file, not to standard output: pass a name like {name[2:]}.csv")
             if path is not None:
                 writing.check_new(path)
         if self.std is not None and not has_error_bars(imputer):
@@ -78,7 +76,7 @@ class Beside:
 
 
 def _filled(before: Any, after: Any) -> Any:
-    """Which cells were missing and are not any more."""
+    """Return which missing cells were imputed."""
     pa, pc = require("pyarrow", "writing tables", "cli"), require("pyarrow.compute", "writing tables", "cli")
     columns = zip(before.columns, after.columns, strict=True)
     filled = [pc.and_not(old.is_null(nan_is_null=True), new.is_null(nan_is_null=True)) for old, new in columns]
@@ -86,7 +84,7 @@ def _filled(before: Any, after: Any) -> Any:
 
 
 def _bars(before: Any, after: Any, bars: dict[str, NDArray[Any]]) -> Any:
-    """Error bars of what was filled in, 0 for what was there, null where nothing is known or a hole stayed."""
+    """Return error bars of imputed values, 0 for observed values, null where unknown or still missing."""
     import numpy as np
 
     pa = require("pyarrow", "writing tables", "cli")

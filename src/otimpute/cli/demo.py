@@ -25,10 +25,10 @@ _NAMES = ["flat", "district", "floor", "m2", "rooms", "built", "lift", "rent"]
 def demo(
     out: Annotated[
         Path | None,
-        typer.Option("--out", "-o", metavar="DIR", help="Where to put its files.", show_default="a temporary folder"),
+        typer.Option("--out", "-o", metavar="DIR", help="Folder of the files.", show_default="a temporary folder"),
     ] = None,
 ) -> None:
-    """See it work: a table of flats loses values, gets them back, and is compared with the truth."""
+    """Show a demo: hide values of a table of flats, impute them, and compare with the true values."""
     from numpy.random import default_rng
 
     folder = Path(tempfile.mkdtemp(prefix="otimpute-demo-")) if out is None else out
@@ -38,22 +38,22 @@ def demo(
             csv.writer(file, lineterminator="\n").writerows([_NAMES, *(_flat(k, default_rng([0, k])) for k in range(_N_ROWS))])
         tell(f"A table of {_N_ROWS} flats, {folder / 'flats.csv'}, loses a quarter of its values:", err=False)
         _run("mask", "flats.csv", "-o", "holes.csv", "--rate", "0.25", "--exclude", "flat", "--quiet")
-        tell("Fill the holes, learning from what is left:", err=False)
+        tell("Impute the missing values, learning from the others:", err=False)
         _run("impute", "holes.csv", "-o", "filled.csv", "--non-negative", "floor,rent", "--report", "report.html")
         _show_beginning()
         tell(
-            "How good is that? Above, errors were estimated on values that were hidden from the method; here the truth behind "
-            "the holes is known. Both are mean absolute errors (MAE) in standard deviations of the column, over all holes. The "
-            "last column is how well the mean, or the most frequent value, would have done:",
+            "How good is that? Above, errors were estimated on values hidden from the method; here the true values are known. "
+            "Both are mean absolute errors (MAE) in standard deviations of the column, over all missing values. The last "
+            "column shows the score of the mean or the most frequent value:",
             err=False,
         )
         _run("score", "flats.csv", "filled.csv", "--holes", "holes.csv")
-    tell(f"Open {folder / 'report.html'} in a browser to see all this in pictures.", err=False)
-    tell("Now your own table: begin with otimpute inspect FILE", err=False, style="bold")
+    tell(f"Open {folder / 'report.html'} in a browser to see the report.", err=False)
+    tell("For your own table, start with otimpute inspect FILE", err=False, style="bold")
 
 
 def _flat(k: int, rng: Generator) -> list[Any]:
-    """One row; everything hangs together, but not quite."""
+    """Draw a row of correlated values."""
     district = str(rng.choice(sorted(_RENT_PER_M2)))
     m2 = float(rng.gamma(9, 8)) + 18
     rooms = max(1, round(m2 / 26 + rng.normal(0, 0.4)))
@@ -70,12 +70,12 @@ def _run(*arguments: str) -> None:
 
     tell(f"\n$ otimpute {shlex.join(arguments)}", err=False, style="cyan")
     if code := app(list(arguments), standalone_mode=False):
-        raise typer.Exit(code)  # the command has said why
+        raise typer.Exit(code)  # the command has printed the error
     tell("", err=False)
 
 
 def _show_beginning(n_rows: int = 6) -> None:
-    """The first rows, with what was filled in marked."""
+    """Show the first rows, with imputed values marked."""
     from rich.text import Text
 
     tables = []
@@ -83,7 +83,7 @@ def _show_beginning(n_rows: int = 6) -> None:
         with Path(name).open(newline="", encoding="utf-8") as file:
             tables.append(list(csv.reader(file))[1 : n_rows + 1])
     colours = console().color_system is not None and not console().no_color
-    tell(f"The first rows; what was filled in {'is green' if colours else 'has an asterisk'}:", err=False)
+    tell(f"The first rows; imputed values {'are green' if colours else 'have an asterisk'}:", err=False)
     table = grid(*_NAMES)
     add_rows(
         table,

@@ -42,7 +42,7 @@ def mask(
     showing: Showing,
     choice: ColumnChoice,
     reading: Reading,
-    rate: Annotated[float, typer.Option(help="Share of the values to hide, from 0 to below 1.")] = 0.3,
+    rate: Annotated[float, typer.Option(help="Fraction of the values to hide, in [0, 1).")] = 0.3,
     mechanism: Annotated[str, typer.Option(help=f"{', '.join(MECHANISMS)}.", autocompletion=_complete_mechanism)] = "mcar",
     settings: Annotated[
         list[str] | None,
@@ -50,7 +50,7 @@ def mask(
     ] = None,
     seed: Annotated[int, typer.Option(min=0, help="The same seed hides the same values.")] = 0,
 ) -> None:
-    """Hide values of a table, to see with [bold]otimpute score[/] how well they are found again."""
+    """Hide values of a table, to test with [bold]otimpute score[/] how well they are recovered."""
     writing.check(out, source)
     table = reading.read(source)
     with about(source), named_as_set(settings), collected_notes() as notes:
@@ -77,19 +77,19 @@ def mask(
 
 @command
 def score(
-    truth: Annotated[str, typer.Argument(metavar="TRUTH", help="The table with all values.", show_default=False)],
-    imputed: Annotated[str, typer.Argument(metavar="IMPUTED", help="The table whose holes were filled.", show_default=False)],
+    truth: Annotated[str, typer.Argument(metavar="TRUTH", help="The table with the true values.", show_default=False)],
+    imputed: Annotated[str, typer.Argument(metavar="IMPUTED", help="The imputed table.", show_default=False)],
     showing: Showing,
     choice: ColumnChoice,
     reading: Reading,
     holes: Annotated[
         str | None,
         typer.Option(
-            metavar="INCOMPLETE", help="The table with the holes: only they count.", show_default="every value counts"
+            metavar="INCOMPLETE", help="The table with missing values: only these are scored.", show_default="score all values"
         ),
     ] = None,
 ) -> None:
-    """How good an imputation is, where the truth is known."""
+    """Score an imputed table against the true values."""
     from ..metrics import score_table
 
     true = reading.read(truth)
@@ -100,9 +100,9 @@ def score(
     missing = _holes(right, holes, reading, true.gaps)
     with about(imputed):
         scores = score_table(right, guess, missing)
-    notes = [f"not all holes were filled: {each.n_unfilled} of {each.name}" for each in scores.columns if each.n_unfilled]
+    notes = [f"still missing: {each.n_unfilled} of {each.name}" for each in scores.columns if each.n_unfilled]
     if holes is None:
-        notes.append("every value counts, also those that were never missing; say which were with --holes INCOMPLETE")
+        notes.append("all values are scored, even if never missing; pass --holes INCOMPLETE to score only missing values")
     if showing.json:
         tell_json(asdict(scores) | {"truth": truth, "imputed": imputed, "holes": holes, "notes": notes}, err=False)
         return
@@ -111,8 +111,10 @@ def score(
 
 
 def _show(scores: TableScore) -> None:
-    """Columns that were scored, and all of them together."""
-    rows = [score for score in scores.columns if score.n_cells and score.kind != "other"]
+    """Show the scores by column and overall."""
+    from ..metrics import ScoreKind
+
+    rows = [score for score in scores.columns if score.n_cells and score.kind != ScoreKind.OTHER]
     table = grid(
         "column", ("values", "right"), ("MAE", "right"), ("RMSE", "right"), ("RMSE / sd", "right"), ("right", "right"),
         ("mean or most frequent", "right"),
@@ -126,15 +128,17 @@ def _show(scores: TableScore) -> None:
     if known:
         tell(f"numbers and dates, in standard deviations of the column: {', '.join(known)}", err=False)
     if scores.accuracy is not None:
-        tell(f"categories: {_percent(scores.accuracy)} right", err=False)
+        tell(f"categories: {_percent(scores.accuracy)} correct", err=False)
     if not rows:
-        tell("no value to score: nothing is missing whose truth is known", err=False)
+        tell("nothing to score: no missing value has a known true value", err=False)
 
 
 def _row(score: ColumnScore) -> list[str]:
-    if score.kind == "categories":
+    from ..metrics import ScoreKind
+
+    if score.kind == ScoreKind.CATEGORIES:
         return [score.name, f"{score.n_cells:,}", "", "", "", _percent(score.accuracy), _percent(score.simplest)]
-    unit = " d" if score.kind == "times" else ""
+    unit = " d" if score.kind == ScoreKind.TIMES else ""
     simplest = None if score.simplest is None or not score.spread else score.simplest / score.spread
     if score.n_unfilled == score.n_cells:  # nothing to be judged
         errors = ["–", "–", "–"]
@@ -152,7 +156,7 @@ def _percent(value: float | None) -> str:
 
 
 def _draw(frame: Any, names: list[str], mechanism: str, rate: float, settings: list[str], seed: int) -> NDArray[np.bool_]:
-    """Which cells of the whole table to hide; cells without a value have none to hide."""
+    """Return which cells of the table to hide; missing cells cannot be hidden."""
     from dataclasses import fields
 
     import numpy as np
@@ -175,7 +179,7 @@ def _draw(frame: Any, names: list[str], mechanism: str, rate: float, settings: l
 
 
 def _read_like(frame: Any, path: str, reading: Reading, known_gaps: Any) -> Any:
-    """The same columns of another file, of the same types where it is text; integers may have become numbers."""
+    """Read the same columns of another file, with the same types if it is text; integers may have become floats."""
     from .._optional import require
 
     pa = require("pyarrow", "reading tables", "cli")
@@ -196,10 +200,10 @@ def _holes(frame: Any, path: str | None, reading: Reading, known_gaps: Any) -> N
 
 
 def _matching(frame: Any, other: Any) -> Any:
-    """The columns of ``frame`` in another table, if it has them and as many rows."""
+    """Return the columns of ``frame`` in another table; raise if it lacks columns or has other rows."""
     absent = [name for name in frame.column_names if name not in other.column_names]
     if absent:
-        raise ValueError(f"no column {listed(absent)}, which the truth has; choose with --columns")
+        raise ValueError(f"no column {listed(absent)}, which is in TRUTH; choose columns with --columns")
     if other.num_rows != frame.num_rows:
-        raise ValueError(f"must have the rows of the truth, {frame.num_rows:,}, got {other.num_rows:,}")
+        raise ValueError(f"must have the same {frame.num_rows:,} rows as TRUTH, got {other.num_rows:,}")
     return other.select(frame.column_names)

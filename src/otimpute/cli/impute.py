@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from ..reporting import Report
     from ..reporting.data import ErrorBarSummary
 
-_MOST_CELLS = 3  # of the least sure ones
+_MOST_CELLS = 3  # of the most uncertain ones
 
 
 @command
@@ -54,15 +54,13 @@ def impute(
     reading: Reading,
     beside: Beside,
     save_model: Annotated[
-        Path | None, option("Output", "Keep what was learned in a file, for otimpute apply.", metavar="MODEL")
+        Path | None, option("Output", "Save the model to a file, for otimpute apply.", metavar="MODEL")
     ] = None,
-    report: Annotated[
-        Path | None, option("Output", "Show what was filled in, and whether to believe it, as HTML.", metavar="REPORT")
-    ] = None,
+    report: Annotated[Path | None, option("Output", "Write an HTML report on the imputed values.", metavar="REPORT")] = None,
 ) -> None:
-    """Fill the holes of a table.
+    """Fill in the missing values of a table.
 
-    Everything else comes out as it went in: other fields byte by byte, rows and columns in their order.
+    Everything else stays the same: other fields byte for byte, rows and columns in their order.
     """
     paths = {"--save-model": save_model, "--report": report, "--checkpoint": method.checkpoint, **beside.paths}
     check_apart({"IN": source, "--out": out, **paths})
@@ -87,7 +85,7 @@ def impute(
     tell_notes(fitted.notes)
     if not showing.quiet:
         _show(fitted, "standard output" if out == "-" else out)
-        for what, path in (("cells that were filled", beside.mask), ("error bars", beside.std)):
+        for what, path in (("mask of imputed cells", beside.mask), ("error bars", beside.std)):
             if path is not None:
                 tell(f"{what} in {path}")
         if save_model is not None:
@@ -105,7 +103,7 @@ def _report(fitted: Fitted, report: Path, source: str, command_line: str, showin
 @command
 def fit(
     source: InputFile,
-    model: Annotated[Path, typer.Option(metavar="MODEL", help="Where to keep what was learned.", show_default=False)],
+    model: Annotated[Path, typer.Option(metavar="MODEL", help="Model file to write.", show_default=False)],
     writing: Replacing,
     showing: Showing,
     choice: ColumnChoice,
@@ -113,7 +111,7 @@ def fit(
     method: MethodChoice,
     reading: Reading,
 ) -> None:
-    """Learn from a table how to fill holes, and keep it in a file for [bold]otimpute apply[/]."""
+    """Fit a model on a table, and save it to a file for [bold]otimpute apply[/]."""
     check_apart({"IN": source, "--model": model, "--checkpoint": method.checkpoint})
     writing.check_model(model)
     fitted = learn(source, reading, choice, constraints, method, showing)
@@ -128,12 +126,12 @@ def fit(
         if gaps:
             tell("missing: " + listed([f"{name} {spelled}" for name, spelled in gaps.items()], 20))
         tell_verdict(fitted.imputer)
-        tell(f"fill other rows with: otimpute apply {model} IN -o OUT", style="dim")
+        tell(f"to impute other rows: otimpute apply {model} IN -o OUT", style="dim")
 
 
 @dataclass(frozen=True)
 class Fitted:
-    """A table whose holes were filled, and by what."""
+    """An imputed table and the imputer."""
 
     table: TableFile
     imputer: BaseImputer
@@ -145,7 +143,7 @@ class Fitted:
     seconds: float
 
     def filled(self) -> list[dict[str, Any]]:
-        """Of each used column, how many values were missing and how many were filled in."""
+        """Numbers of missing and of imputed values by column."""
         columns, spelled = [], {column.name: column.missing_as for column in self.table.columns}
         typical = {each.name: each for each in self.error_bars.columns} if self.error_bars else {}
         for name in self.used:
@@ -157,7 +155,7 @@ class Fitted:
         return columns
 
     def bars(self) -> dict[str, NDArray[Any]] | None:
-        """Error bars by column; None where the method has none."""
+        """Error bars by column; None if the method has none."""
         from ..estimator import bars_of, has_error_bars
 
         if not has_error_bars(self.imputer):
@@ -166,18 +164,18 @@ class Fitted:
 
     @cached_property
     def error_bars(self) -> ErrorBarSummary | None:
-        """What they say about columns, and about the least sure cells."""
+        """Summary of the error bars by column, and of the most uncertain cells."""
         from ..reporting import error_bars
 
         return error_bars(self.imputer, self.table.frame.select(self.used), self.completed.select(self.used))
 
     @property
     def not_used(self) -> list[str]:
-        """Columns of the file that were left as they are."""
+        """Columns of the file that were not used."""
         return [name for name in self.table.frame.column_names if name not in self.used]
 
     def validation(self) -> dict[str, float]:
-        """How far off values were that had been hidden from the fit, if ``validation_fraction`` asked for that."""
+        """Errors on values hidden from the fit, if ``validation_fraction`` is set."""
         history = getattr(self.imputer, "history_", {})
         return {name: history[name][-1] for name in ("validation_mae", "validation_rmse") if history.get(name)}
 
@@ -187,7 +185,7 @@ class Fitted:
         return [asdict(cell) for cell in (*found.numbers, *found.categories)] if found else []
 
     def summary(self) -> dict[str, Any]:
-        """For machines."""
+        """Return the summary as JSON data."""
         frame = self.table.frame
         return {
             "input": self.table.path,
@@ -208,8 +206,8 @@ class Fitted:
 def learn(
     source: str, reading: Reading, choice: ColumnChoice, constraints: Constraints, method: MethodChoice, showing: Showing
 ) -> Fitted:
-    """Fit an imputer to the chosen columns of a file."""
-    imputer = method.imputer()  # first: mistakes in its options should not wait for a long file
+    """Fit an imputer on the chosen columns of a file."""
+    imputer = method.imputer()  # first, to report wrong options before reading a long file
     with working(f"reading {source} …", shown=not showing.quiet):
         table = reading.read(source)
     frame = table.frame
@@ -217,7 +215,7 @@ def learn(
         chosen = choice.of(frame.column_names)
         used = [name for name in chosen if n_missing(frame.column(name)) < frame.num_rows]
         if not used:
-            raise ValueError(f"there is no value in {listed(chosen)}, so nothing to learn from")
+            raise ValueError(f"all values of {listed(chosen)} are missing, so there is nothing to learn from")
         wishes = constraints.of([column for column in table.columns if column.name in chosen]) or {}
         wishes = {name: wish for name, wish in wishes.items() if name in used}
         imputer.set_params(constraints=wishes or None)
@@ -229,24 +227,24 @@ def learn(
     notes += reading_notes(table, used)
     empty = [name for name in chosen if name not in used]
     if empty:
-        notes.append(f"no value to learn from in {listed(empty)}: left empty")
+        notes.append(f"all values of {listed(empty)} are missing: left empty")
     return Fitted(table, imputer, method.method, method.seed, used, put_back(frame, filled), notes, seconds)
 
 
 def _never_filled(frame: Any, wishes: dict[str, dict[str, Any]]) -> list[str]:
-    """Notes on categories that were asked for and never occur; an order gives them a place, others cannot be learned."""
+    """Return notes on declared categories that never occur and so cannot be imputed; ordered ones can."""
     notes = []
     for name, wish in wishes.items():
         if "categories" in wish and not wish.get("ordered"):
             observed = set(frame.column(name).unique().to_pylist())
             absent = [str(label) for label in wish["categories"] if label not in observed]
             if absent:
-                notes.append(f"{name}: {listed(absent)} never occurs in it, so it is never filled in")
+                notes.append(f"{name}: {listed(absent)} never occurs, so it is never imputed")
     return notes
 
 
 def put_back(frame: Any, filled: Any) -> Any:
-    """The table with other columns in the place of some of its own."""
+    """Return the table with some columns replaced."""
     for name in filled.column_names:
         place = frame.column_names.index(name)
         frame = frame.set_column(place, frame.schema.field(place).with_type(filled.column(name).type), filled.column(name))
@@ -254,22 +252,22 @@ def put_back(frame: Any, filled: Any) -> Any:
 
 
 def trial_of(imputer: BaseImputer) -> dict[str, Any]:
-    """What an imputer that tried its experts on hidden values has to say about that; nothing for others."""
+    """Return the findings of an imputer that tested its experts on hidden values; None for others."""
     if not hasattr(imputer, "verdict_"):
         return {}
-    found = getattr(imputer, "judgement_", None)  # files of older versions have none
+    found = getattr(imputer, "judgement_", None)  # absent in files of older versions
     judgement = {} if found is None else {"judgement": asdict(found)}
     return {name: getattr(imputer, f"{name}_") for name in ("verdict", "weights", "scores")} | judgement
 
 
 def tell_verdict(imputer: BaseImputer, *, err: bool = True) -> None:
-    """The same in words."""
+    """Describe these findings in words."""
     if trial := trial_of(imputer):
         tell(trial["verdict"], err=err)
 
 
 def n_missing(column: Any) -> int:
-    """Nulls, and what is not a number."""
+    """Return which values are null or NaN."""
     return int(column.is_null(nan_is_null=True).to_numpy().sum())
 
 
@@ -283,11 +281,11 @@ def _fit(imputer: BaseImputer, X: Any, method: MethodChoice, *, shown: bool) -> 
     with working(f"{method.method} …", shown=shown and not own_bar):
         filled = imputer.fit_transform(X)
     if own_bar:
-        imputer.set_params(verbose=0)  # a model that is applied later shows none
+        imputer.set_params(verbose=0)  # no progress bar when the saved model is applied
     if getattr(imputer, "stop_reason_", "") == StopReason.INTERRUPTED:
-        # The library keeps what was reached; a file should hold what was asked for, or nothing.
+        # The library keeps a partial result, but the command must not write one.
         saved = method.checkpoint is not None and method.checkpoint.exists()
-        raise KeyboardInterrupt(f"the same command goes on from {method.checkpoint}" if saved else "")
+        raise KeyboardInterrupt(f"run the same command to continue from {method.checkpoint}" if saved else "")
     return filled
 
 
@@ -299,7 +297,8 @@ def _show(fitted: Fitted, out: str) -> None:
     rows = [column for column in fitted.filled() if column["n_missing"]]
     n_filled = sum(column["n_filled"] for column in rows)
     tell(
-        f"{out}: {_size(fitted.table)}, {count(n_filled, 'hole')} filled by {fitted.method} in {duration(fitted.seconds)}",
+        f"{out}: {_size(fitted.table)}, {count(n_filled, 'missing value')} filled by {fitted.method} "
+        f"in {duration(fitted.seconds)}",
         style="bold",
     )
     if not rows:
@@ -328,9 +327,9 @@ def _show(fitted: Fitted, out: str) -> None:
         cells = [
             f"row {each['row']:,}, {listed([each['column']])}: {each['value']} ({each['bar']})" for each in least[:_MOST_CELLS]
         ]
-        tell(f"least sure: {'; '.join(cells)}")
+        tell(f"most uncertain: {'; '.join(cells)}")
     validation = fitted.validation()
     if validation:
         mae, rmse = (number(value) for value in validation.values())
-        tell(f"checked on known values that were hidden: MAE {mae}, RMSE {rmse} standard deviations")
+        tell(f"errors on hidden values: MAE {mae}, RMSE {rmse} standard deviations")
     tell_verdict(fitted.imputer)

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from ..files import TableFile
 
 _MOST_PATTERNS = 5
-# The default method tries its experts on some rows, usually three times, and is fitted to many: seconds per value on one core.
+# Seconds per value on one core: the default method tests its experts on some rows, usually three times, then fits on many.
 _PER_VALUE, _TRIALS, _ROWS_TRIED, _ROWS_FITTED = 2.2e-4, 3, 4000, 50_000
 
 
@@ -44,7 +44,7 @@ def inspect(
     reading: Reading,
     max_categories: Annotated[int, typer.Option(min=1, help="As for impute.")] = 50,
 ) -> None:
-    """What is missing in a table and what impute would do, or what a model is."""
+    """Show the missing values of a table and what impute would do, or describe a model."""
     if _is_model(file):
         _inspect_model(Path(file), showing)
         return
@@ -60,7 +60,7 @@ def inspect(
     columns = [_describe(table.frame, column) | {"missing_as": spelled[column.name]} for column in described]
     notes += reading_notes(table, used)
     if infinite:
-        notes.append(f"impute refuses infinite values, as in {listed(infinite)}: replace them, or --exclude these columns")
+        notes.append(f"impute rejects infinite values, as in {listed(infinite)}: replace them, or --exclude these columns")
     patterns = _patterns(table.frame.select(used))
     if showing.json:
         tell_json(table.describe() | {"used": columns, "patterns": patterns, "notes": notes}, err=False)
@@ -95,7 +95,7 @@ def _inspect_model(path: Path, showing: Showing) -> None:
     add_rows(table, list(kinds.items()))
     tell_table(table)
     tell_verdict(imputer, err=False)
-    tell(f"fills these columns of other tables: otimpute apply {path} IN -o OUT", err=False, style="dim")
+    tell(f"to impute these columns of other tables: otimpute apply {path} IN -o OUT", err=False, style="dim")
 
 
 def _describe(frame: Any, column: Any) -> dict[str, Any]:
@@ -103,7 +103,7 @@ def _describe(frame: Any, column: Any) -> dict[str, Any]:
     n_holes = n_missing(cells)
     try:
         n_distinct = len(cells.drop_null().unique())
-    except NotImplementedError:  # lists and the like are not compared
+    except NotImplementedError:  # for example lists
         n_distinct = None
     return {
         "name": column.name,
@@ -115,7 +115,7 @@ def _describe(frame: Any, column: Any) -> dict[str, Any]:
 
 
 def _without_infinity(frame: Any) -> tuple[Any, list[str]]:
-    """The table with holes for infinite values, and the columns that have some."""
+    """Return the table with infinite values as missing, and the columns that have some."""
     from .._optional import require
 
     pa, pc = (require(module, "reading tables", "cli") for module in ("pyarrow", "pyarrow.compute"))
@@ -128,7 +128,7 @@ def _without_infinity(frame: Any) -> tuple[Any, list[str]]:
 
 
 def _patterns(frame: Any) -> list[dict[str, Any]]:
-    """Which columns are missing together, the most frequent first; rows that lack nothing are one of them."""
+    """Return the patterns of missing columns, the most frequent first; complete rows are one of them."""
     import numpy as np
 
     missing = np.column_stack([column.is_null(nan_is_null=True).to_numpy() for column in frame.columns])
@@ -145,7 +145,8 @@ def _show_table(table: TableFile, columns: Sequence[dict[str, Any]], patterns: S
     n_rows = table.frame.num_rows
     holes = sum(column["n_missing"] for column in columns)
     size = f"{count(n_rows, 'row')} × {count(table.frame.num_columns, 'column')}"
-    tell(f"{table.path}: {size}, {count(holes, 'hole')} ({share(holes, n_rows * len(columns))})", err=False, style="bold")
+    missing = f"{count(holes, 'missing value')} ({share(holes, n_rows * len(columns))})"
+    tell(f"{table.path}: {size}, {missing}", err=False, style="bold")
     tell(_origin(table), err=False, style="dim")
     shown = grid(
         "column", "kind", ("distinct", "right"), ("missing", "right"), "", ("share", "right"), "missing as", "filled with"
@@ -173,7 +174,7 @@ def _show_table(table: TableFile, columns: Sequence[dict[str, Any]], patterns: S
 
 
 def _suggest(ctx: typer.Context, path: str, seconds: float) -> None:
-    """The command that fills the holes, with the options that this one was given."""
+    """Return the impute command, with the options of this command."""
     words = ["otimpute", "impute", path, "-o", "-" if path == "-" else Path(path).with_suffix("").stem + "-imputed.csv"]
     for each in ctx.command.params:
         source, value = ctx.get_parameter_source(each.name or ""), ctx.params.get(each.name or "")
@@ -192,25 +193,28 @@ def _count(n: int | None) -> str:
 
 
 def _origin(table: TableFile) -> str:
-    """Format and dialect in words."""
+    """Describe format and dialect in words."""
     told = table.describe()
     parts = [told["format"]]
     if "dialect" in told:
         dialect = told["dialect"]
-        delimiter = {",": "commas", ";": "semicolons", "\t": "tabulators", "|": "bars", " ": "spaces"}.get(
+        delimiter = {",": "commas", ";": "semicolons", "\t": "tabs", "|": "bars", " ": "spaces"}.get(
             dialect["delimiter"], repr(dialect["delimiter"])
         )
         if len(told["columns"]) > 1:
             parts.append(f"separated by {delimiter}")
         parts += [dialect["encoding"], f"decimal {'comma' if dialect['decimal'] == ',' else 'point'}"]
         if not dialect["header"]:
-            parts.append("no names in the first line")
+            parts.append("no header")
     if "sheet" in told:
         parts.append(f"sheet {told['sheet']!r}")
     return ", ".join(parts)
 
 
 def _seconds(columns: Sequence[dict[str, Any]], n_rows: int) -> float:
-    """A rough guess for the default method; a category is as wide as it has values."""
-    width = sum(column["n_distinct"] if column["kind"] == "category" else 1 for column in columns if column["kind"] != "text")
+    """Estimate the time of the default method; a category counts as many columns as it has values."""
+    from ..table import ColumnKind
+
+    used = [column for column in columns if column["kind"] != ColumnKind.TEXT]
+    width = sum(column["n_distinct"] if column["kind"] == ColumnKind.CATEGORY else 1 for column in used)
     return 1 + _PER_VALUE * width * (_TRIALS * min(n_rows, _ROWS_TRIED) + min(n_rows, _ROWS_FITTED))

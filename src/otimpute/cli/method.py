@@ -1,4 +1,4 @@
-"""Which columns are imputed, by which method, under which constraints: options that become an imputer."""
+"""Options for columns, method and constraints, which become an imputer."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _ELSEWHERE = {
     "checkpoint": "--checkpoint", "verbose": "--quiet", "max_categories": "--max-categories", "missing_values": "--na",
     "constraints": "--bounds, --integer, --non-negative, --categories or --ordered",
 }  # fmt: skip
-# These take Python objects, or would change the columns that come out.
+# These take Python objects, or would change the columns of the output.
 _PYTHON_ONLY = ("callbacks", "completer", "warm_start", "add_indicator", "keep_empty_features", "integers")
 
 Names = list[str] | None
@@ -36,13 +36,13 @@ def _complete_method(incomplete: str) -> list[tuple[str, str]]:
 
 @dataclass(frozen=True)
 class ColumnChoice:
-    """Which columns a command is about."""
+    """The columns that a command uses."""
 
-    columns: Annotated[Names, _COLUMNS("Only these.", metavar="NAME,...", default="all")] = None
-    exclude: Annotated[Names, _COLUMNS("All but these.", metavar="NAME,...")] = None
+    columns: Annotated[Names, _COLUMNS("Use only these columns.", metavar="NAME,...", default="all")] = None
+    exclude: Annotated[Names, _COLUMNS("Use all columns except these.", metavar="NAME,...")] = None
 
     def of(self, names: list[str]) -> list[str]:
-        """The chosen ones, in the order of the table."""
+        """Return the chosen columns, in the order of the table."""
         chosen = parse_columns("--columns", self.columns, names) if self.columns else names
         excluded = parse_columns("--exclude", self.exclude or [], names)
         left = [name for name in names if name in chosen and name not in excluded]
@@ -53,18 +53,20 @@ class ColumnChoice:
 
 @dataclass(frozen=True)
 class Constraints:
-    """What imputed values must obey."""
+    """Constraints on imputed values."""
 
     bounds: Annotated[
-        Names, _COLUMNS("Limits of what is filled in, open where left out: age=0:120, when=2020-01-01:", metavar="COL=LOW:HIGH")
+        Names, _COLUMNS("Bounds of imputed values; either may be left out: age=0:120, when=2020-01-01:", metavar="COL=LOW:HIGH")
     ] = None
-    integer: Annotated[Names, _COLUMNS("Fill with whole numbers.", metavar="NAME,...")] = None
-    non_negative: Annotated[Names, _COLUMNS("Fill with numbers from 0.", metavar="NAME,...")] = None
-    categories: Annotated[Names, _COLUMNS("Fill with one of these.", metavar="COL=A,B,C")] = None
-    ordered: Annotated[Names, _COLUMNS("The same, and they go from lowest to highest.", metavar="COL=A,B,C")] = None
+    integer: Annotated[Names, _COLUMNS("Impute integers.", metavar="NAME,...")] = None
+    non_negative: Annotated[Names, _COLUMNS("Impute numbers >= 0.", metavar="NAME,...")] = None
+    categories: Annotated[Names, _COLUMNS("Impute one of these categories.", metavar="COL=A,B,C")] = None
+    ordered: Annotated[Names, _COLUMNS("The same, ordered from lowest to highest.", metavar="COL=A,B,C")] = None
 
     def of(self, columns: Sequence[Column]) -> dict[str, dict[str, Any]] | None:
-        """By column, as imputers take them; None where nothing is said."""
+        """Return the constraints by column, as imputers take them; None if there are none."""
+        from ..files import FieldKind
+
         kinds = {column.name: column.kind for column in columns}
         names = list(kinds)
         constraints: dict[str, dict[str, Any]] = {name: {} for name in names}
@@ -80,7 +82,7 @@ class Constraints:
         ]
         for asked, text in listed:
             name, labels = parse_categories(asked, text, names)
-            are_numbers = kinds[name] in ("integer", "number")
+            are_numbers = kinds[name] in (FieldKind.INTEGER, FieldKind.NUMBER)
             constraints[name]["categories"] = [parse_value(label) for label in labels] if are_numbers else labels
             if asked == "--ordered":
                 constraints[name]["ordered"] = True
@@ -89,7 +91,7 @@ class Constraints:
 
 @dataclass(frozen=True)
 class MethodChoice:
-    """How holes are filled."""
+    """The imputation method and its parameters."""
 
     method: Annotated[
         str, _METHOD(f"{', '.join(sorted(METHODS))}.", "--method", "-m", default=True, autocompletion=_complete_method)
@@ -97,16 +99,14 @@ class MethodChoice:
     settings: Annotated[Names, _METHOD("A parameter of the method; repeat for more.", "--set", metavar="KEY=VALUE")] = None
     seed: Annotated[int, _METHOD("The same seed gives the same result.", default=True, min=0)] = 0
     max_categories: Annotated[
-        int, _METHOD("Categories told apart in a column; rarer ones are pooled, and never filled in.", default=True, min=1)
+        int, _METHOD("Categories used per column; rarer ones are pooled and never imputed.", default=True, min=1)
     ] = 50
-    max_seconds: Annotated[float | None, _METHOD("Stop then, and use what was reached.")] = None
-    jobs: Annotated[int | None, _METHOD("Threads; -1 for all cores. The result stays the same.", default="1")] = None
-    checkpoint: Annotated[
-        Path | None, _METHOD("Save there now and then, and go on from there after a stop.", metavar="FILE")
-    ] = None
+    max_seconds: Annotated[float | None, _METHOD("Stop after this time and use the result so far.")] = None
+    jobs: Annotated[int | None, _METHOD("Number of threads; -1 for all cores. Does not change the result.", default="1")] = None
+    checkpoint: Annotated[Path | None, _METHOD("Save progress in this file, and resume from it.", metavar="FILE")] = None
 
     def imputer(self) -> BaseImputer:
-        """A new one."""
+        """Create the imputer."""
         imputer = make_imputer(check_choice("--method", self.method, METHODS), {}, self.seed)
         known = set(imputer.get_params(deep=False))
         special = {"max_seconds": self.max_seconds, "n_jobs": self.jobs, "checkpoint": self.checkpoint}

@@ -1,4 +1,4 @@
-"""Options that commands share: groups of them are dataclasses, whose methods do what the options are about."""
+"""Options shared by commands, grouped in dataclasses with methods that implement them."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ OutputFile = Annotated[
 
 
 def option(panel: str, text: str, *names: str, default: str | bool = False, **more: Any) -> Any:
-    """An option in a panel of the help; ``default`` is what is shown as such, True for what it is."""
+    """Define an option in a panel of the help; ``default`` is the text shown as default, True for its value."""
     return typer.Option(*names, help=text, rich_help_panel=panel, show_default=default, **more)
 
 
@@ -35,7 +35,7 @@ _OUTPUT = partial(option, "Output")
 
 
 def command(function: Callable[..., None]) -> Callable[..., None]:
-    """Let typer see the fields of parameters that are groups of options as options of their own."""
+    """Expand parameters that are groups of options into their fields, for typer."""
     parameters = inspect.signature(function, eval_str=True).parameters
     groups: dict[str, Any] = {name: each.annotation for name, each in parameters.items() if is_dataclass(each.annotation)}
 
@@ -57,7 +57,7 @@ def command(function: Callable[..., None]) -> Callable[..., None]:
 
 @contextmanager
 def about(path: str) -> Iterator[None]:
-    """Have errors name the file they are about."""
+    """Add the name of the file to errors."""
     try:
         yield
     except (ValueError, TypeError) as error:
@@ -66,7 +66,7 @@ def about(path: str) -> Iterator[None]:
 
 
 def check_apart(paths: dict[str, str | Path | None]) -> None:
-    """Refuse one file for several things; a table may replace the one it was made from (see `Writing.check`).
+    """Raise if the same file is used for several outputs; the input may be replaced (see `Writing.check`).
 
     >>> check_apart({"IN": "a.csv", "--out": "b.csv", "--save-model": "b.csv"})
     Traceback (most recent call last):
@@ -79,7 +79,7 @@ def check_apart(paths: dict[str, str | Path | None]) -> None:
 
 
 def by_column(texts: Sequence[str] | None) -> dict[str | None, list[str]] | None:
-    """Spellings by column, from ``column=spelling``; under None those that are for all others.
+    """Parse spellings by column, from ``column=spelling``; None is the key for all other columns.
 
     >>> by_column(["NA", "answer=None", "answer=NA"])
     {None: ['NA'], 'answer': ['None', 'NA']}
@@ -93,29 +93,25 @@ def by_column(texts: Sequence[str] | None) -> dict[str | None, list[str]] | None
 
 @dataclass(frozen=True)
 class Reading:
-    """How files are read; what is not said is detected."""
+    """How files are read; by default this is detected."""
 
     file_format: Annotated[str | None, _FILE("csv, tsv, parquet, arrow or excel.", "--format", default="by its name")] = None
-    delimiter: Annotated[str | None, _FILE("What separates fields; also tab, space.", default="detected")] = None
-    decimal: Annotated[str | None, _FILE("Decimal mark, a point or a comma.", default="detected")] = None
+    delimiter: Annotated[str | None, _FILE("Field separator; also tab, space.", default="detected")] = None
+    decimal: Annotated[str | None, _FILE("Decimal separator, a point or a comma.", default="detected")] = None
     encoding: Annotated[str | None, _FILE("utf-8, cp1252, utf-16, ...", default="detected")] = None
     quote: Annotated[str | None, _FILE("Quote character; '' for none.", default='"')] = None
     na: Annotated[
         list[str] | None,
-        _FILE(
-            "What means a missing value, in all columns or in one; repeat for more.", default="detected", metavar="[COL=]TEXT"
-        ),
+        _FILE("Text for missing values, in all columns or in one; repeat for more.", default="detected", metavar="[COL=]TEXT"),
     ] = None
     keep: Annotated[
         list[str] | None,
-        _FILE("What looks like a missing value and is none; repeat for more.", metavar="[COL=]TEXT"),
+        _FILE("Text that looks like a missing value but is not; repeat for more.", metavar="[COL=]TEXT"),
     ] = None
     header: Annotated[
         bool, _FILE("Whether the first line has the names of the columns.", "--header/--no-header", default="yes")
     ] = True
-    day_first: Annotated[bool | None, _FILE("What 1/2/2020 begins with.", "--day-first/--month-first", default="detected")] = (
-        None
-    )
+    day_first: Annotated[bool | None, _FILE("Whether days come first.", "--day-first/--month-first", default="detected")] = None
     sheet: Annotated[str | None, _FILE("Sheet of an Excel file.", default="the first")] = None
 
     def read(self, path: str, known_gaps: Any = None) -> TableFile:
@@ -145,12 +141,12 @@ class Reading:
 
 @dataclass(frozen=True)
 class Replacing:
-    """Whether files may be replaced."""
+    """Whether existing files may be replaced."""
 
-    force: Annotated[bool, _OUTPUT("Replace files that exist.", "--force", "-f")] = False
+    force: Annotated[bool, _OUTPUT("Replace existing files.", "--force", "-f")] = False
 
     def check_model(self, path: Path) -> None:
-        """Refuse now what could not be written after a long fit."""
+        """Raise before a long fit if the file could not be written."""
         from ..files import check_output
 
         check_output(str(path), force=self.force)
@@ -163,7 +159,7 @@ class Writing(Replacing):
     out_format: Annotated[str | None, _OUTPUT("csv, tsv, parquet, arrow or excel.", default="by its name")] = None
 
     def check(self, out: str, source: str | None = None) -> None:
-        """The same for a table."""
+        """Raise before a long fit if the table could not be written."""
         from .._optional import require
         from ..files import check_output, format_of
 
@@ -177,7 +173,7 @@ class Writing(Replacing):
             require("openpyxl", "writing Excel files", "excel")
 
     def check_new(self, path: Path) -> None:
-        """The same for a table whose format the end of its name must tell."""
+        """Like `check`, for a table whose format is given by the extension of its name."""
         from .._optional import require
         from ..files import check_output, format_of
 
@@ -201,7 +197,7 @@ class Writing(Replacing):
 
 @dataclass(frozen=True)
 class Showing:
-    """What is shown besides the result."""
+    """What to show besides the result."""
 
-    quiet: Annotated[bool, _OUTPUT("No progress and no summary, only notes and errors.", "--quiet", "-q")] = False
-    json: Annotated[bool, _OUTPUT("The summary as JSON.", "--json")] = False
+    quiet: Annotated[bool, _OUTPUT("Show only notes and errors, no progress or summary.", "--quiet", "-q")] = False
+    json: Annotated[bool, _OUTPUT("Print the summary as JSON.", "--json")] = False

@@ -1,4 +1,4 @@
-"""A report as a file: checked before the work, written after it, its verdict told in the terminal."""
+"""Write a report to a file, and show its verdict in the terminal."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ _LIGHTS = {"good": ("✓", "green"), "caution": ("!", "yellow"), "bad": ("✗", 
 
 
 def check_report(path: Path, writing: Replacing) -> None:
-    """Refuse now what could not be written after a long fit."""
+    """Raise before a long fit if the report could not be written."""
     require("jinja2", "a report", "report")
     if str(path) == "-":
-        raise ValueError("a report goes to a file of its own, not to standard output: pass a name like report.html")
+        raise ValueError("a report must be written to a file, not to standard output: pass a name like report.html")
     writing.check_model(path)
 
 
@@ -38,7 +38,7 @@ def make_report(
     seed: int = 0,
     not_used: Sequence[str] = (),
 ) -> Report:
-    """A report on a table that was read from a file, written to another one."""
+    """Write a report on a table that was read from a file."""
     from ..reporting import Report, collect
 
     name = None if source == "-" else Path(source).name
@@ -53,7 +53,7 @@ def make_report(
 
 
 def tell_report(made: Report, out: str) -> None:
-    """Where the page is, and its verdict."""
+    """Show the path of the report and its verdict."""
     tell(f"report in {out}", style="bold")
     for each in made.data.verdict:
         sign, style = _LIGHTS[each.light]

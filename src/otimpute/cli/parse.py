@@ -1,4 +1,4 @@
-"""What people write on the command line, as Python values."""
+"""Parse values of the command line."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _WORDS = {"true": True, "false": False, "null": None, "none": None}
 
 
 def parse_value(text: str) -> Any:
-    """A number, true, false or null; anything else is a string.
+    """Parse a number, true, false or null; anything else is a string.
 
     >>> [parse_value(text) for text in ("20", "1e-3", "true", "None", "auto")]
     [20, 0.001, True, None, 'auto']
@@ -32,7 +32,7 @@ def parse_value(text: str) -> Any:
 
 
 def parse_settings(settings: Iterable[str], accepted: Iterable[str], elsewhere: dict[str, str], whose: str) -> dict[str, Any]:
-    """Parameters from ``key=value``; ``elsewhere`` are those that have an option of their own.
+    """Parse parameters from ``key=value``; ``elsewhere`` are those with a separate option.
 
     >>> parse_settings(["max_step=20"], ["max_steps", "tol"], {}, "knn")
     Traceback (most recent call last):
@@ -53,7 +53,7 @@ def parse_settings(settings: Iterable[str], accepted: Iterable[str], elsewhere: 
 
 @contextmanager
 def named_as_set(settings: Iterable[str] | None) -> Iterator[None]:
-    """Have errors about parameters say so if these were set by ``--set``."""
+    """Name ``--set`` in errors about parameters set by it."""
     try:
         yield
     except ParameterError as error:
@@ -63,7 +63,7 @@ def named_as_set(settings: Iterable[str] | None) -> Iterator[None]:
 
 
 def parse_columns(option: str, texts: Iterable[str], names: Sequence[str]) -> list[str]:
-    """Columns from names and lists of names separated by commas; a whole name comes first.
+    """Parse columns from names and comma-separated lists of names; an existing name with commas takes precedence.
 
     >>> parse_columns("--columns", ["a, b", "c"], ["a", "b", "c", "a, b"])
     ['a, b', 'c']
@@ -76,7 +76,7 @@ def parse_columns(option: str, texts: Iterable[str], names: Sequence[str]) -> li
 
 
 def parse_bounds(text: str, names: Sequence[str]) -> tuple[str, tuple[Any, Any]]:
-    """A column and its bounds, numbers or dates, from ``column=low:high``; a side that is left out is open.
+    """Parse a column and its bounds, numbers or dates, from ``column=low:high``; either bound may be left out.
 
     >>> parse_bounds("age=0:120", ["age"]), parse_bounds("at=2020-01-01T10:00:", ["at"])
     (('age', (0, 120)), ('at', (datetime.datetime(2020, 1, 1, 10, 0), None)))
@@ -92,7 +92,7 @@ def parse_bounds(text: str, names: Sequence[str]) -> tuple[str, tuple[Any, Any]]
 
 
 def parse_categories(option: str, text: str, names: Sequence[str]) -> tuple[str, list[str]]:
-    """A column and its categories from ``column=A,B,C``; one with a comma stands in double quotes.
+    """Parse a column and its categories from ``column=A,B,C``; a category with a comma needs double quotes.
 
     >>> parse_categories("--categories", 'size=small,"large, very"', ["size"])
     ('size', ['small', 'large, very'])
@@ -105,7 +105,7 @@ def parse_categories(option: str, text: str, names: Sequence[str]) -> tuple[str,
 
 
 def _split(option: str, example: str, text: str, names: Sequence[str]) -> tuple[str, str]:
-    """The column and what is said about it; names may contain equals signs."""
+    """Split into column and value; column names may contain equals signs."""
     for name in sorted(names, key=len, reverse=True):
         if text.startswith(f"{name}=") and len(text) > len(name) + 1:
             return name, text[len(name) + 1 :]

@@ -1,4 +1,4 @@
-"""Hints about how a file was read as notes, each with the options that settle it."""
+"""Notes on how a file was read, each with the options to change it."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ if TYPE_CHECKING:
 
 
 def reading_notes(table: TableFile, used: Collection[str]) -> list[str]:
-    """What people should look at in the columns they use."""
+    """Return notes on the used columns."""
     from ..files import find_reading_hints
 
     return [reading_note(hint) for hint in find_reading_hints(table) if hint.name in used]
 
 
 def reading_note(hint: ReadingHint) -> str:
-    """One hint as a line.
+    """Format a hint as one line.
 
     >>> from otimpute.files import UnparsedValues, Sentinel
     >>> reading_note(UnparsedValues("x", "numbers", 199, 200, ("1O.5",), 79, ("NA",)))
@@ -53,7 +53,7 @@ def reading_note(hint: ReadingHint) -> str:
 
 
 def missing_as(spellings: Mapping[str, int]) -> str:
-    """How missing values are written, and how often.
+    """Describe how missing values are written, and how often.
 
     >>> missing_as({"NA": 1045, "": 3})
     'NA × 1,045, empty × 3'

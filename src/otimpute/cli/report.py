@@ -20,19 +20,19 @@ if TYPE_CHECKING:
 @command
 def report(
     context: typer.Context,
-    model: Annotated[Path, typer.Argument(metavar="MODEL", help="A file of otimpute fit.", show_default=False)],
+    model: Annotated[Path, typer.Argument(metavar="MODEL", help="A model file written by otimpute fit.", show_default=False)],
     source: InputFile,
     writing: Replacing,
     showing: Showing,
     reading: Reading,
     out: Annotated[Path | None, typer.Option("--out", "-o", metavar="REPORT", help="An HTML file.", show_default=False)] = None,
-    check: Annotated[bool, option("Report", "Hide values, and see how far off the model is.", "--check/--no-check")] = True,
-    max_rows: Annotated[int, option("Report", "Show a sample of so many rows.", default=True, min=10)] = 10_000,
-    seed: Annotated[int, option("Report", "For the sample and the hidden values.", default=True, min=0)] = 0,
+    check: Annotated[bool, option("Report", "Hide values to estimate the model's errors.", "--check/--no-check")] = True,
+    max_rows: Annotated[int, option("Report", "Size of the random sample of rows to show.", default=True, min=10)] = 10_000,
+    seed: Annotated[int, option("Report", "Seed of the sample and the hidden values.", default=True, min=0)] = 0,
 ) -> None:
-    """Show what is missing in a table, what a model fills in, and whether to believe it.
+    """Write a report on the missing values of a table, the imputed values, and how far to trust them.
 
-    One HTML file that needs no other and no network; [bold]--json[/] gives what it says to machines.
+    The report is a single self-contained HTML file; [bold]--json[/] prints its content as JSON.
     """
     if out is None and not showing.json:
         raise ValueError("nothing to write: pass -o REPORT.html, or --json")
@@ -56,7 +56,7 @@ def report(
 
 
 def _read_for(imputer: BaseImputer, source: str, reading: Reading) -> tuple[Any, list[str]]:
-    """The columns of a file that a model knows, as it reads them, and the names of the others."""
+    """Return the columns of a file that a model uses, and the names of the others."""
     pa = require("pyarrow", "reading tables", "cli")
     with reading.open(source, schema_of(imputer), gaps_of(imputer)) as table:
         names = columns_for(imputer, table.schema.names)

@@ -1,4 +1,4 @@
-"""What people see: a summary on the error stream, tables on standard output, JSON for machines."""
+"""Output: summaries on stderr, tables and JSON on stdout."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _PLAIN = {"█": "#", "·": ".", "×": "x", "–": "-", "…": "..."}
 
 
 def write_anywhere() -> None:
-    """Write plainer characters where a terminal or file does not know ours, instead of failing."""
+    """Replace characters that the encoding of the output does not have."""
     codecs.register_error("otimpute", _plainer)
     for stream in (sys.stdout, sys.stderr):
         if hasattr(stream, "reconfigure"):
@@ -42,7 +42,7 @@ def _plainer(error: UnicodeError) -> tuple[str, int]:
 
 
 def bar(part: int, whole: int) -> str:
-    """A share as a small bar; something is never nothing.
+    """Draw a fraction as a small bar; a positive one is never empty.
 
     >>> bar(1, 3)
     '██···'
@@ -52,14 +52,14 @@ def bar(part: int, whole: int) -> str:
 
 
 def console(*, err: bool = False) -> Console:
-    """Where to print, without colours that nobody asked for."""
+    """Create a console, without colours unless the terminal supports them."""
     from rich.console import Console
 
     return Console(stderr=err, highlight=False, soft_wrap=False)
 
 
 def grid(*columns: str | tuple[str, str]) -> Table:
-    """A table without lines; a column is a name, or a name and where its cells are aligned."""
+    """Create a table without lines; a column is a name, or a name and its alignment."""
     from rich.box import SIMPLE_HEAD
     from rich.table import Table
 
@@ -71,7 +71,7 @@ def grid(*columns: str | tuple[str, str]) -> Table:
 
 
 def add_rows(table: Table, rows: Sequence[Sequence[str | Text]]) -> None:
-    """Rows of plain text (names may look like markup), not more than one can read; only names and words may be folded."""
+    """Add rows of plain text, up to a limit; only names and words may be wrapped."""
     from rich.text import Text
 
     for row in rows[:_MOST_ROWS]:
@@ -84,26 +84,26 @@ def add_rows(table: Table, rows: Sequence[Sequence[str | Text]]) -> None:
 
 
 def tell_table(table: Table, *, err: bool = False) -> None:
-    """A table, wider than the terminal where it would be cut otherwise."""
+    """Print a table, wider than the terminal if it would be truncated otherwise."""
     screen = console(err=err)
     screen.width = max(screen.width, sum((column.min_width or 0) + _BETWEEN for column in table.columns))
     screen.print(table)
 
 
 def tell(line: str, *, err: bool = True, style: str = "") -> None:
-    """One line, not wrapped and not read as markup."""
+    """Print one line, without wrapping or markup."""
     console(err=err).print(line, markup=False, soft_wrap=True, style=style)
 
 
 def tell_json(summary: dict[str, Any], *, err: bool) -> None:
-    """A summary for machines."""
+    """Print a summary as JSON."""
     encoding = (sys.stderr if err else sys.stdout).encoding or ""
     unicode = encoding.lower().startswith("utf")
     typer.echo(json.dumps(_finite(summary), indent=2, ensure_ascii=not unicode, default=str), err=err)
 
 
 def _finite(value: Any) -> Any:
-    """JSON knows no infinity."""
+    """Replace infinities, which JSON does not have."""
     if isinstance(value, dict):
         return {key: _finite(each) for key, each in value.items()}
     if isinstance(value, list):
@@ -113,7 +113,7 @@ def _finite(value: Any) -> Any:
 
 @contextmanager
 def working(what: str, *, shown: bool) -> Iterator[Callable[[str], None]]:
-    """Say on a terminal what takes its time; yields a function that says something else."""
+    """Show the current activity on a terminal; yields a function that changes the text."""
     screen = console(err=True)
     if not (shown and screen.is_terminal):
         yield lambda _: None
@@ -126,7 +126,7 @@ def working(what: str, *, shown: bool) -> Iterator[Callable[[str], None]]:
 
 @contextmanager
 def collected_notes() -> Iterator[list[str]]:
-    """What Python would print as warnings, as lines, each once."""
+    """Collect warnings as lines, without repetitions."""
     notes: list[str] = []
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always", UserWarning)
@@ -135,6 +135,6 @@ def collected_notes() -> Iterator[list[str]]:
 
 
 def tell_notes(notes: Sequence[str], *, err: bool = True) -> None:
-    """Notes, usually on the error stream."""
+    """Print notes, usually on stderr."""
     for note in notes:
         tell(f"note: {note}", err=err, style="yellow")

@@ -1,4 +1,4 @@
-"""What the library says, in the words of the command line: options in the place of parameters."""
+"""Messages of the library in terms of the command line: options instead of parameters."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ _OPTIONS = {
     "na_values": "--na", "keep_values": "--keep", "delimiter": "--delimiter", "header": "--no-header",
     "day_first": "--day-first or --month-first",
 }  # fmt: skip
-# What scikit-learn says in terms of its own, by type.
-_OF_OTHERS = {"ConvergenceWarning": "ice: the imputed values had not settled after max_iter rounds"}
-# Options cannot be None: they are left out.
+# Replacements of scikit-learn's warnings, by type.
+_OF_OTHERS = {"ConvergenceWarning": "ice: the imputed values had not converged after max_iter rounds"}
+# Options cannot be None: advice must say to leave them out.
 _ADVICE = {
     "max_seconds": "leave it out for no limit",
     "n_jobs": "leave it out for one thread, or pass -1 for all cores",
@@ -27,7 +27,7 @@ _ADVICE = {
 
 
 def in_options(said: Any) -> str:
-    """An error, a warning or a text of the library as one line, in the words of the command line.
+    """Format an error, a warning or a text of the library as one line, in terms of the command line.
 
     >>> in_options(Message("stopped by ", Term("max_seconds"), " after 3 steps"))
     'stopped by --max-seconds after 3 steps'
@@ -42,7 +42,7 @@ def in_options(said: Any) -> str:
 
 
 def _spell(term: Term) -> str:
-    """As an option; what has none of its own is a setting of the method.
+    """Spell a term as an option; parameters without an option as ``--set``.
 
     >>> _spell(Term("max_seconds", 5)), _spell(Term("scale", True)), _spell(Term("n_splits"))
     ('--max-seconds 5', '--set scale=true', 'n_splits')

@@ -1,4 +1,4 @@
-"""The 23 data sets of the paper, and toy clouds.
+"""The 23 data sets of the paper, and two-dimensional toy data.
 
 >>> from otimpute.datasets import load_dataset
 >>> wine = load_dataset("wine", download=False)

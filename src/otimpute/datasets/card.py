@@ -1,8 +1,8 @@
-"""Cards: what each data set is, where it comes from, and the checksum its values must have.
+"""Metadata of the data sets: description, source, and the checksum of the values.
 
 The checksum is the SHA-256 of the column names (a line each), of the line ``n d``, and of the values as little-endian
-float64, row after row. It is of the values, not of a file: any copy whose numbers are right is accepted, whatever its line
-ends and the way it prints numbers.
+float64, row after row. As it depends on the values and not on the bytes of a file, it accepts every copy with the right
+numbers, whatever its line endings and number format.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from .source import Source
 
 @dataclass(frozen=True, repr=False)
 class Card:
-    """A data set on paper."""
+    """Description of a data set."""
 
     name: str
     title: str
@@ -32,7 +32,7 @@ class Card:
     checksum: str
     quirks: str
     licence: str | None = None
-    scikit_learn: str | None = None  # the function of sklearn.datasets that ships it
+    scikit_learn: str | None = None  # the function of sklearn.datasets that returns it
     downloads: tuple[Source, ...] = ()
 
     @property
@@ -45,7 +45,7 @@ class Card:
         if values.shape != (self.n, self.d):
             raise ValueError(f"it must have {self.n} rows and {self.d} columns, got {values.shape[0]} and {values.shape[1]}")
         if not np.isfinite(values).all():
-            raise ValueError("it must be complete, but some values are missing or infinite")
+            raise ValueError("it must have finite values only, but some are missing or infinite")
         got = checksum(self.columns, values)
         if got != self.checksum:
             raise ValueError(f"the checksum of its values must be {self.checksum}, got {got}: some values differ")
@@ -64,7 +64,7 @@ class Card:
 
 
 def checksum(columns: tuple[str, ...], values: NDArray[np.float64]) -> str:
-    """The checksum described at the top of this module."""
+    """Return the checksum described at the top of this module."""
     n, d = values.shape
     digest = hashlib.sha256("".join(f"{line}\n" for line in (*columns, f"{n} {d}")).encode())
     digest.update(np.ascontiguousarray(values, dtype="<f8").tobytes())
@@ -82,7 +82,7 @@ def _cards() -> dict[str, Card]:
 
 
 def list_datasets() -> list[str]:
-    """The names of the paper's data sets.
+    """Return the names of the paper's data sets.
 
     >>> len(list_datasets()), list_datasets()[:2]
     (23, ['airfoil_self_noise', 'blood_transfusion'])
@@ -91,7 +91,7 @@ def list_datasets() -> list[str]:
 
 
 def dataset_card(name: str) -> Card:
-    """Everything known about a data set, without loading it.
+    """Return the description of a data set, without loading it.
 
     >>> dataset_card("glass")
     glass: Glass Identification, 214 rows × 9 columns

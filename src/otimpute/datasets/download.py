@@ -1,4 +1,4 @@
-"""Bytes from an address: patient with servers that stumble, strict with those that lie."""
+"""Download files, with retries, timeouts and limits on their size."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from urllib.error import HTTPError, URLError
 
 from .source import MAX_BYTES
 
-Report = Callable[[int, int | None], None]  # bytes that came, bytes announced
+Report = Callable[[int, int | None], None]  # bytes received, bytes announced
 
 _CHUNK = 1 << 16
 
@@ -27,7 +27,7 @@ class Patience:
 
 
 def download(url: str, patience: Patience, report: Report, max_bytes: int = MAX_BYTES) -> bytes:
-    """What is at an http or https address; failures that may pass are tried again, after longer and longer pauses."""
+    """Download from an http or https address; retry temporary failures, after increasing pauses."""
     for attempt in range(patience.tries - 1):
         try:
             return _get(url, patience, report, max_bytes)
@@ -51,12 +51,12 @@ def _get(url: str, patience: Patience, report: Report, max_bytes: int) -> bytes:
     with _web().open(asked, timeout=patience.silence) as response:
         announced: int | None = response.length
         received = bytearray()
-        # read1 hands over what has come, so that the deadline also ends a transfer that drips.
+        # read1 returns what has arrived, so that the deadline also ends a transfer that trickles.
         while (announced is None or len(received) < announced) and (chunk := response.read1(_CHUNK)):
             received += chunk
             report(len(received), announced)
             if len(received) > max_bytes:
-                raise ValueError(f"more than {max_bytes} bytes came, which cannot be this data set")
+                raise ValueError(f"the server sent more than {max_bytes} bytes, which cannot be this data set")
             if time.monotonic() > deadline:
                 raise TimeoutError(f"the transfer took more than {patience.transfer:g} s")
     if announced is not None and len(received) < announced:
@@ -65,7 +65,7 @@ def _get(url: str, patience: Patience, report: Report, max_bytes: int) -> bytes:
 
 
 def _web() -> request.OpenerDirector:
-    """An opener that knows the web only: the usual one also follows redirections to ftp, and opens local files."""
+    """Return an opener for http and https only: the default one also follows redirects to ftp and opens local files."""
     opener = request.OpenerDirector()
     for handler in (
         request.ProxyHandler(),

@@ -1,4 +1,4 @@
-"""A data set from the first of its sources that gives the right values."""
+"""Download a data set from the first source that has the right values."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ from .source import Source
 
 
 class DatasetUnavailableError(OSError):
-    """A data set is on this machine nowhere, and could not be downloaded; the message says how to get it by hand."""
+    """A data set is not on this machine and was not downloaded; the message says how to get it manually."""
 
 
 def fetch(card: Card, sources: Iterable[Source], patience: Patience, progress: bool = False) -> NDArray[np.float64]:
-    """Download the values from each source in turn until they are those of the card."""
+    """Try each source in turn until the downloaded values match the card."""
     failures = []
     for source in sources:
         try:
@@ -31,22 +31,22 @@ def fetch(card: Card, sources: Iterable[Source], patience: Patience, progress: b
             return values
         except (OSError, HTTPException, ValueError) as error:
             failures.append(f"\n- {source.url}: {error or type(error).__name__}")
-    raise unavailable(card, "no source gave it:" + "".join(failures) + "\n")
+    raise unavailable(card, "could not be downloaded:" + "".join(failures) + "\n")
 
 
 def unavailable(card: Card, reason: str) -> DatasetUnavailableError:
-    """The error that says why there is no such data set here, and what to do."""
+    """Return the error that says why a data set is unavailable, and what to do."""
     return DatasetUnavailableError(
         f"the data set {card.name!r} is not on this machine and {reason}"
-        f"To get it by hand, see {card.source}, and save {card.name}.csv into {cache_folder()}, "
-        f"or into a folder named by data_home (--data on the command line) or the environment variable {VARIABLE}. "
+        f"To get it manually, see {card.source}, and save {card.name}.csv in {cache_folder()}, "
+        f"or in a folder given by data_home (--data on the command line) or the environment variable {VARIABLE}. "
         f"Its header must be {','.join(card.columns)}"
     )
 
 
 @contextmanager
 def _bar(title: str, progress: bool) -> Iterator[Report]:
-    """A progress bar in a notebook or on the error stream; nothing if it is not wanted, or for want of rich."""
+    """Show a progress bar in a notebook or on stderr; nothing without ``progress`` or if rich is not installed."""
     if not progress:
         yield lambda *_: None
         return

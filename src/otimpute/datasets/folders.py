@@ -1,4 +1,4 @@
-"""The folders where data sets may already lie."""
+"""Folders of data sets."""
 
 from __future__ import annotations
 
@@ -10,25 +10,25 @@ VARIABLE = "OTIMPUTE_DATA"
 
 
 def named_folder(data_home: str | os.PathLike[str] | None) -> Path | None:
-    """The folder a person named, by the argument or else by the environment variable; None if by neither."""
+    """Return the folder given by the argument or else by the environment variable; None if there is neither."""
     named = data_home if data_home is not None else os.environ.get(VARIABLE)
     if not named:
         return None
     folder = Path(named).expanduser()
     if not folder.is_dir():
         name = "data_home" if data_home is not None else f"the environment variable {VARIABLE}"
-        raise NotADirectoryError(f"{name} must name a folder that exists, got {str(folder)!r}")
+        raise NotADirectoryError(f"{name} must be an existing folder, got {str(folder)!r}")
     return folder
 
 
 def cache_folder() -> Path:
-    """Where downloads are kept: the place for caches of the person who runs this."""
+    """Return the user's cache folder, where downloads are kept."""
     if sys.platform == "win32":
         base = Path(os.environ.get("LOCALAPPDATA") or Path.home() / "AppData" / "Local")
     elif sys.platform == "darwin":
         base = Path.home() / "Library" / "Caches"
     else:
         base = Path(os.environ.get("XDG_CACHE_HOME") or "")
-        if not base.is_absolute():  # the standard says to ignore relative ones
+        if not base.is_absolute():  # the XDG standard says to ignore relative paths
             base = Path.home() / ".cache"
     return base / "otimpute" / "datasets"

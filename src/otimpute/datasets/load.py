@@ -1,4 +1,4 @@
-"""Load a data set from wherever it is."""
+"""Load a data set from a folder, the cache, scikit-learn or the web."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class Dataset:
 
     @property
     def data(self) -> Any:
-        """The values as a pandas DataFrame, a fresh one each time."""
+        """The values as a new pandas DataFrame."""
         pandas = require("pandas", "a data set as a DataFrame", "bench")
         return pandas.DataFrame(self.values, columns=list(self.card.columns), copy=True)
 
@@ -41,21 +41,21 @@ class Dataset:
 def load_dataset(
     name: str, data_home: str | os.PathLike[str] | None = None, download: bool = True, progress: bool = False
 ) -> Dataset:
-    """One of the paper's 23 data sets, complete, with the columns the paper used; always exactly the same values.
+    """Load one of the paper's 23 data sets, complete, with the columns used in the paper; the values are always the same.
 
-    It is looked for in ``data_home`` or else the folder that the environment variable OTIMPUTE_DATA names (as
-    ``<name>.csv``), in the user's cache folder, in scikit-learn, and last on the web, to be kept in the cache folder.
+    It is searched in ``data_home`` or else in the folder given by the environment variable OTIMPUTE_DATA (as ``<name>.csv``),
+    in the user's cache folder, in scikit-learn, and finally on the web; downloads are kept in the cache folder.
 
     Parameters
     ----------
     name : str
         One of `list_datasets()`.
     data_home : path or None
-        A folder of CSV files. A file there that does not have the right values is an error.
+        A folder of CSV files. A file there with wrong values raises an error.
     download : bool
-        Whether to go to the web; if False, DatasetUnavailableError tells how to get the data set by hand.
+        Whether to download; if False, DatasetUnavailableError says how to get the data set manually.
     progress : bool
-        Show a bar while downloading (needs rich).
+        Whether to show a progress bar while downloading (needs rich).
 
     >>> iris = load_dataset("iris", download=False)
     >>> iris
@@ -74,7 +74,7 @@ def find(
     download: bool = True,
     progress: bool = False,
 ) -> Dataset:
-    """What `load_dataset` does, for any card."""
+    """Implement `load_dataset`, for any card."""
     folder = named_folder(data_home)
     values = None if folder is None else _read(card, folder)
     if values is None:
@@ -105,7 +105,7 @@ def _from_cache(card: Card) -> NDArray[np.float64] | None:
     try:
         return _read(card, cache_folder())
     except ValueError as error:
-        warn_user(f"{error}. It is ignored and fetched again", OtimputeWarning)
+        warn_user(f"{error}. It is ignored and downloaded again", OtimputeWarning)
         return None
 
 
@@ -117,7 +117,7 @@ def _from_scikit_learn(card: Card) -> NDArray[np.float64] | None:
     values = np.array(getattr(datasets, card.scikit_learn)().data, dtype=np.float64)
     try:
         card.check(values)
-    except ValueError:  # a version of scikit-learn that mended or moved something: the paper's values are elsewhere
+    except ValueError:  # another version of scikit-learn may have other values than the paper
         return None
     return values
 

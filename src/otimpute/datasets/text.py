@@ -1,4 +1,4 @@
-"""Tables of numbers as text: read rows, read a CSV file, write one so that no reader ever sees half of it."""
+"""Read and write tables of numbers as text."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from .._files import appears_whole
 
 
 def parse_rows(lines: Iterable[str], delimiter: str | None, first: int, d: int) -> NDArray[np.float64]:
-    """The ``d`` numbers from cell ``first`` on of every line that is not blank; without a delimiter, cells end at white space.
+    """Parse ``d`` numbers from each line that is not blank, starting at cell ``first``; the default delimiter is white space.
 
     >>> parse_rows(["a,1,2.50,x", "", "b,3,-0.0,y"], ",", 1, 2)
     array([[1. , 2.5],
@@ -25,15 +25,15 @@ def parse_rows(lines: Iterable[str], delimiter: str | None, first: int, d: int) 
             continue
         cells = line.split(delimiter)[first : first + d]
         if len(cells) < d:
-            raise ValueError(f"a row has {len(cells)} of the {d} values it must have: {line[:60]!r}")
-        # Python's float gives the nearest double; faster parsers may be off in the last bit, and so would the checksum.
+            raise ValueError(f"a row has {len(cells)} values instead of {d}: {line[:60]!r}")
+        # Python's float gives the nearest double; faster parsers may be off in the last bit, which changes the checksum.
         rows.append([float(cell) for cell in cells])
     # Adding 0 turns −0 into 0: some copies of a set write "-0.000" where others write "0".
     return np.array(rows, dtype=np.float64).reshape(-1, d) + 0.0
 
 
 def read_csv(path: Path, columns: tuple[str, ...]) -> NDArray[np.float64]:
-    """The values of a CSV file whose header is ``columns``."""
+    """Read the values of a CSV file whose header is ``columns``."""
     header, *lines = path.read_text(encoding="utf-8-sig").splitlines() or [""]
     names = [cell.strip().strip('"') for cell in header.split(",")]
     for number, (expected, got) in enumerate(zip_longest(columns, names), start=1):
@@ -43,7 +43,7 @@ def read_csv(path: Path, columns: tuple[str, ...]) -> NDArray[np.float64]:
 
 
 def write_csv(path: Path, columns: tuple[str, ...], values: NDArray[np.float64]) -> None:
-    """Write the file; it appears whole or not at all."""
+    """Write the file atomically."""
     with appears_whole(path) as part, part.open("w", encoding="utf-8", newline="\n") as file:
         file.write(",".join(columns) + "\n")
         file.writelines(",".join(map(repr, row)) + "\n" for row in values.tolist())

@@ -1,4 +1,4 @@
-"""Clouds in the plane on which good imputations are easy to see."""
+"""Two-dimensional data sets on which good imputations are easy to see."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ Points = NDArray[np.float64]  # [n, 2]
 
 
 def list_toys() -> list[str]:
-    """The names `make_toy` knows.
+    """Return the names accepted by `make_toy`.
 
     >>> list_toys()
     ['circles', 'half_moon', 's_curve', 'two_moons']
@@ -33,7 +33,7 @@ def make_toy(name: str, n: int, random_state: Any = None) -> Points:
     n : int
         Number of points.
     random_state : int, Generator, RandomState or None, default=None
-        Same seed, same points.
+        Seed or generator. Pass an int for reproducible points.
 
     >>> make_toy("circles", 500, random_state=0).shape
     (500, 2)
@@ -65,7 +65,7 @@ def _circles(n: int, rng: np.random.Generator) -> Points:
 
 
 def _half(n: int, rng: np.random.Generator) -> NDArray[np.bool_]:
-    """True for half of the points, in random order."""
+    """Return True for half of the points, in random order."""
     return np.asarray(rng.permutation(n) < n // 2)
 
 

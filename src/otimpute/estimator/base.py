@@ -1,4 +1,4 @@
-"""What all imputers share: the scikit-learn contract, tables in and out, empty columns, indicators."""
+"""Base class of imputers: scikit-learn interface, reading and writing tables, empty columns, indicators."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from .._stored import Array, IfThere, Kind, Labels, ListOf, RecordOf, Scalar, Wh
 from .._warn import warn_user
 from ..exceptions import EmptyColumnWarning, InPython, Message, OtimputeWarning, StoredFileError
 from ..fitting import CellFit, CellModel, Cells, ColumnLayout, FitSummary
-from ..table import Encoding, Table, as_frame, with_fields_of
+from ..table import Encoding, Family, Table, as_frame, with_fields_of
 from .model_file import Storable
 from .notebook import fit_card
 from .table_parameters import HasTableParameters
@@ -45,7 +45,7 @@ class FitTask:
 
 
 class BaseImputer(Storable, HasTableParameters, TransformerMixin, BaseEstimator, ABC):  # type: ignore[misc]
-    """Base of imputers: it reads tables and writes them, a subclass fills arrays of numbers.
+    """Base class of imputers: it reads and writes tables; subclasses impute arrays of numbers.
 
     A subclass stores its parameters in ``__init__``, checks them in `check_parameters` and learns in `fit_cells`; that is all
     it takes to be used on any table, as an expert of `AutoImputer`, in benchmarks and in reports (docs/guide/extend.md).
@@ -247,12 +247,12 @@ class BaseImputer(Storable, HasTableParameters, TransformerMixin, BaseEstimator,
         warn_user(f"no observed value in columns {self._names(np.flatnonzero(without_value))}: they {fate}", EmptyColumnWarning)
 
     def _warn_of_columns_left_alone(self, table: Table, known: NDArray[np.bool_]) -> None:
-        idle = np.array([code.family == "any" for code in table.codes])
+        idle = np.array([code.family == Family.ANY for code in table.codes])
         with_holes = np.flatnonzero(idle & table.holes.any(axis=0) & ~known)
         if len(with_holes):
             warn_user(
                 Message(
-                    f"columns {self._names(with_holes)} are left alone, their holes stay: they hold texts that hardly repeat, "
+                    f"columns {self._names(with_holes)} are not imputed: they hold texts that rarely repeat, "
                     "or values that are neither numbers, categories nor dates; ",
                     InPython("pass max_categories=None to use all texts, "),
                     "convert the columns, or drop them",

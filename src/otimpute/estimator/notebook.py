@@ -1,4 +1,4 @@
-"""What a notebook shows of a fitted imputer: a card, above scikit-learn's diagram."""
+"""The HTML card of a fitted imputer in notebooks, shown above scikit-learn's diagram."""
 
 from __future__ import annotations
 
@@ -78,11 +78,11 @@ def fit_card(imputer: Any) -> str:
 
 def _card(imputer: Any) -> Element:
     head = element("div", element("b", type(imputer).__name__), " ", element("span", _fitted(imputer)), class_="otimpute-head")
-    parts = [_part("Holes by column", *_holes(imputer)), _part("How the fit went", *_course(imputer))]
+    parts = [_part("Missing values by column", *_holes(imputer)), _part("Fit", *_course(imputer))]
     return element(
         "div", element("style", _STYLE), head, element("div", _size(imputer)),
         element("div", *(part for part in parts if len(part) > 1), class_="otimpute-parts"),
-        _part("Settings", *_settings(imputer)), _part("What next", *_advice()), class_="otimpute-card",
+        _part("Settings", *_settings(imputer)), _part("Next steps", *_advice()), class_="otimpute-card",
     )  # fmt: skip
 
 
@@ -101,7 +101,7 @@ def _size(imputer: Any) -> str:
     if not total:
         return f"{size}, nothing missing"
     with_holes = sum(n > 0 for n in n_holes)
-    return f"{size}, {count(total, 'hole')} ({share(total, n_rows * len(n_holes))}) in {count(with_holes, 'column')}"
+    return f"{size}, {count(total, 'missing value')} ({share(total, n_rows * len(n_holes))}) in {count(with_holes, 'column')}"
 
 
 def _holes(imputer: Any) -> Iterator[Element]:
@@ -131,7 +131,7 @@ def _course(imputer: Any) -> Iterator[Element]:
         yield element("div", ended, class_=None if summary.converged else "otimpute-doubt")
     if error is not None:
         unit = "standard deviations" if getattr(imputer, "scale", True) else "units of the table"
-        yield element("div", f"Values hidden from the fit were missed by {number(error)} {unit} on average.")
+        yield element("div", f"Values hidden from the fit were off by {number(error)} {unit} on average.")
     yield from _curve(imputer)
     first, *others = getattr(imputer, "verdict_", "").splitlines() or [""]
     if others:
@@ -161,7 +161,7 @@ def _curve(imputer: Any) -> Iterator[Element]:
 
 
 def _trust(imputer: Any) -> Iterator[Element]:
-    """How much each expert counts, on average over the columns with holes."""
+    """How much each expert counts, on average over the columns with missing values."""
     n_holes = _n_holes(imputer)
     rows = [weights for name, weights in getattr(imputer, "weights_", {}).items() if n_holes.get(name)]
     if not rows:
@@ -169,7 +169,7 @@ def _trust(imputer: Any) -> Iterator[Element]:
     means = {expert: sum(row[expert] for row in rows) / len(rows) for expert in rows[0]}
     most = sorted((expert for expert in means if means[expert] >= 0.005), key=lambda expert: -means[expert])[:_MOST_EXPERTS]
     coloured = list(zip(most, _COLOURS, strict=False))
-    yield element("div", "Weight of each expert, on average over columns with holes", class_="otimpute-soft otimpute-trust")
+    yield element("div", "Weight of each expert, on average over incomplete columns", class_="otimpute-soft otimpute-trust")
     yield _bar([(means[expert], colour) for expert, colour in coloured])
     yield element(
         "div",
@@ -195,7 +195,7 @@ def _settings(imputer: Any) -> Iterator[str | Element]:
     given = {name: repr(value) for name, value in imputer.get_params(deep=False).items()}
     changed = [f"{name}={value}" for name, value in given.items() if value != repr(defaults.get(name))]
     if not changed:
-        yield "all as by default"
+        yield "all defaults"
     for setting in changed:
         yield element("code", _trimmed(" ".join(setting.split()), _LONGEST_VALUE))
         yield " "
@@ -203,11 +203,11 @@ def _settings(imputer: Any) -> Iterator[str | Element]:
 
 def _advice() -> Iterator[str | Element]:
     yield element("code", "imputer.transform(new_rows)")
-    yield " fills holes of other rows, "
+    yield " imputes new rows, "
     yield element("code", "otimpute.report(imputer, X)")
-    yield " shows what was filled in and whether to believe it, "
+    yield " creates a report, "
     yield element("code", 'imputer.save("model.otimpute")')
-    yield " keeps it."
+    yield " saves the imputer."
 
 
 def _trimmed(text: str, longest: int) -> str:

@@ -11,7 +11,7 @@ Text files (CSV in all its dialects), Parquet, Arrow (Feather) and Excel; needs 
 """
 
 from .chunk import Chunk
-from .columns import Column
+from .columns import Column, FieldKind
 from .dialect import Dialect
 from .formats import check_output, format_of
 from .new_table import open_new_table
@@ -26,6 +26,7 @@ __all__ = [
     "Chunk",
     "Column",
     "Dialect",
+    "FieldKind",
     "ReadingHint",
     "RowNumbers",
     "Sentinel",

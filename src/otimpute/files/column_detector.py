@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from ..exceptions import InPython, Message, Term
 from .arrow import ArrowArray, ArrowSchema, ArrowType, arrow, compute
 from .booleans import BooleanDetector, BooleanFormat
-from .columns import CellTexts, Column, Format, kind_of
+from .columns import CellTexts, Column, FieldKind, Format, kind_of
 from .dates import DateDetector, DateFormat, date_detectors
 from .dialect import Dialect
 from .numbers import NumberDetector
@@ -23,7 +23,7 @@ _MOST_COUNTED = 1000  # different texts; more are no categories
 class ColumnGuess:
     """What a column holds, if all spellings of missing values mean just that."""
 
-    kind: str
+    kind: FieldKind
     type: ArrowType
     format: Format | None = None
     is_text: bool = False  # so that they may be answers
@@ -70,35 +70,35 @@ class ColumnDetector:
         pa, numbers = arrow(), self.numbers[decimal]
         pair = self.booleans.format(declared=False)
         if not self.n_seen:
-            return ColumnGuess("empty", pa.null(), is_text=True)
+            return ColumnGuess(FieldKind.EMPTY, pa.null(), is_text=True)
         if pair is not None:
-            return ColumnGuess("boolean", pa.bool_(), pair, is_text=pair.true.lower() not in ("1", "true"))
+            return ColumnGuess(FieldKind.BOOLEAN, pa.bool_(), pair, is_text=pair.true.lower() not in ("1", "true"))
         integers = self._integers(decimal, is_known)
         if integers is not None:
-            return ColumnGuess("integer", pa.int64(), integers.integer())
+            return ColumnGuess(FieldKind.INTEGER, pa.int64(), integers.integer())
         if numbers.fit and not numbers.whole and _is_grouped_surely(numbers, is_known):
-            return ColumnGuess("number", pa.float64(), numbers.number())
+            return ColumnGuess(FieldKind.NUMBER, pa.float64(), numbers.number())
         dates = [detector.format() for detector in self.dates if detector.fit]
         if len(dates) != 1:
-            return ColumnGuess("string", pa.string(), is_text=True)
+            return ColumnGuess(FieldKind.STRING, pa.string(), is_text=True)
         if dates[0].gap:
-            return ColumnGuess("timestamp", pa.timestamp("us"), dates[0])
-        return ColumnGuess("date", pa.date32(), dates[0])
+            return ColumnGuess(FieldKind.TIMESTAMP, pa.timestamp("us"), dates[0])
+        return ColumnGuess(FieldKind.DATE, pa.date32(), dates[0])
 
     def fit_to(self, data_type: ArrowType, decimal: str, *, is_known: bool) -> ColumnGuess:
         """The column if its type is known already; whether the fields fit shows when they are read."""
         kind = kind_of(data_type)
-        if kind == "other" or (kind == "timestamp" and data_type.tz is not None):
+        if kind == FieldKind.OTHER or (kind == FieldKind.TIMESTAMP and data_type.tz is not None):
             raise ValueError(
                 f"column {self.name!r} has the type {data_type}, which text files cannot hold; use Parquet or Arrow files"
             )
-        if kind in ("string", "empty"):
+        if kind in (FieldKind.STRING, FieldKind.EMPTY):
             return ColumnGuess(kind, data_type, is_text=True)
-        if kind == "boolean":
+        if kind == FieldKind.BOOLEAN:
             return ColumnGuess(kind, data_type, self.booleans.format(declared=True) or BooleanFormat())
-        if kind in ("date", "timestamp"):
-            return ColumnGuess(kind, data_type, self._date_format(kind == "timestamp"))
-        if kind == "integer":
+        if kind in (FieldKind.DATE, FieldKind.TIMESTAMP):
+            return ColumnGuess(kind, data_type, self._date_format(kind == FieldKind.TIMESTAMP))
+        if kind == FieldKind.INTEGER:
             return ColumnGuess(kind, data_type, (self._integers(decimal, is_known) or NumberDetector(decimal)).integer())
         numbers = self.numbers[decimal]
         # 1,234 is refused rather than misread.
@@ -112,15 +112,17 @@ class ColumnDetector:
 
     def decide(self, guess: ColumnGuess, answers: frozenset[str]) -> Column:
         """The column, some candidates of which are answers after all."""
-        if answers and guess.kind != "string":
-            guess = ColumnGuess("string", arrow().string(), is_text=True)
+        if answers and guess.kind != FieldKind.STRING:
+            guess = ColumnGuess(FieldKind.STRING, arrow().string(), is_text=True)
         if self.na_values is not None:
             na_values = self.na_values
         elif guess.is_text:
             na_values = self.candidates & (NA_VALUES | self.n_candidates.keys()) - answers
         else:
             na_values = self.candidates
-        exact = na_values if guess.kind == "string" else self.n_candidates.keys()  # among texts equal numbers are no gaps
+        exact = (
+            na_values if guess.kind == FieldKind.STRING else self.n_candidates.keys()
+        )  # among texts equal numbers are no gaps
         gaps = {spelling: n for spelling, n in self.n_candidates.most_common() if spelling in exact}
         all_quoted = 0 < self.n_quoted == self.n_seen
         return Column(self.name, guess.kind, guess.type, sum(gaps.values()), na_values, guess.format, all_quoted, gaps)

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, Protocol
 
+from .._text import Keyword
 from ..exceptions import Message, Term
 from .arrow import ArrowArray, ArrowType, arrow, compute
 from .csv_text import RawRows
@@ -14,6 +15,19 @@ from .dialect import Dialect
 from .numbers import equal_to_any
 from .spellings import numbers_among
 from .tokens import unquoted
+
+
+class FieldKind(Keyword):
+    """What the fields of a column are; as text it is what people and JSON see."""
+
+    BOOLEAN = "boolean"
+    INTEGER = "integer"
+    NUMBER = "number"
+    DATE = "date"
+    TIMESTAMP = "timestamp"
+    STRING = "string"
+    EMPTY = "empty"  # no value at all
+    OTHER = "other"  # not from text
 
 
 class Format(Protocol):
@@ -35,7 +49,7 @@ class Column:
     """One column of a file: its kind, its type as an array, and how it writes its values."""
 
     name: str
-    kind: str  # boolean, integer, number, date, timestamp, string, empty (no value at all), other (not from text)
+    kind: FieldKind
     type: ArrowType
     n_missing: int = 0
     na_values: frozenset[str] = frozenset()  # what means a missing value in this column; numbers however they are written
@@ -52,9 +66,9 @@ class Column:
 
     def texts(self, values: ArrowArray) -> list[str | None]:
         """Values in the style of the column; None for those that are missing."""
-        if self.kind == "number":
+        if self.kind == FieldKind.NUMBER:
             cells = values.to_numpy(zero_copy_only=False)  # single precision keeps its few digits
-        elif self.kind == "timestamp":
+        elif self.kind == FieldKind.TIMESTAMP:
             cells = values.cast(arrow().timestamp("us", values.type.tz), safe=False).to_pylist()
         else:
             cells = values.to_pylist()
@@ -63,10 +77,10 @@ class Column:
     def _text(self, value: Any) -> str:
         if self.format is not None:
             return self.format.format(value)
-        return str(value).lower() if self.kind == "boolean" else str(value)
+        return str(value).lower() if self.kind == FieldKind.BOOLEAN else str(value)
 
 
-def kind_of(data_type: ArrowType) -> str:
+def kind_of(data_type: ArrowType) -> FieldKind:
     """The kind of column that an array of this type makes.
 
     >>> kind_of(arrow().int8()), kind_of(arrow().dictionary(arrow().int8(), arrow().string()))
@@ -74,17 +88,17 @@ def kind_of(data_type: ArrowType) -> str:
     """
     types = arrow().types
     if types.is_dictionary(data_type):
-        return "string" if kind_of(data_type.value_type) == "string" else "other"
-    tests: dict[str, Callable[[ArrowType], bool]] = {
-        "boolean": types.is_boolean,
-        "integer": types.is_integer,
-        "number": types.is_floating,
-        "date": types.is_date,
-        "timestamp": types.is_timestamp,
-        "string": lambda kind: types.is_string(kind) or types.is_large_string(kind),
-        "empty": types.is_null,
+        return FieldKind.STRING if kind_of(data_type.value_type) == FieldKind.STRING else FieldKind.OTHER
+    tests: dict[FieldKind, Callable[[ArrowType], bool]] = {
+        FieldKind.BOOLEAN: types.is_boolean,
+        FieldKind.INTEGER: types.is_integer,
+        FieldKind.NUMBER: types.is_floating,
+        FieldKind.DATE: types.is_date,
+        FieldKind.TIMESTAMP: types.is_timestamp,
+        FieldKind.STRING: lambda kind: types.is_string(kind) or types.is_large_string(kind),
+        FieldKind.EMPTY: types.is_null,
     }
-    return next((kind for kind, test in tests.items() if test(data_type)), "other")
+    return next((kind for kind, test in tests.items() if test(data_type)), FieldKind.OTHER)
 
 
 class CellTexts:
@@ -113,8 +127,8 @@ def read_column(rows: RawRows, k: int, column: Column, dialect: Dialect) -> Arro
     """One column of some rows as a typed array, null where fields are missing."""
     pa, pc = arrow(), compute()
     cells = CellTexts(rows.column(k), dialect)
-    missing = cells.are_in(column.na_values, numbers=column.kind != "string")
-    if column.kind == "string":
+    missing = cells.are_in(column.na_values, numbers=column.kind != FieldKind.STRING)
+    if column.kind == FieldKind.STRING:
         return pc.if_else(missing, pa.scalar(None, pa.string()), cells.contents).cast(column.type)
     present = pc.indices_nonzero(pc.invert(missing))
     values = cells.trimmed.take(present)

@@ -12,7 +12,7 @@ from ..exceptions import Message, Term
 from .arrow import ArrowSchema, ArrowTable, arrow, compute
 from .chunk import Chunk
 from .column_detector import ColumnDetector, decide_columns
-from .columns import CellTexts, Column, kind_of, read_column
+from .columns import CellTexts, Column, FieldKind, kind_of, read_column
 from .csv_text import RawRows, read_rows
 from .dialect import Dialect, detect_dialect
 from .tokens import unquoted
@@ -156,7 +156,7 @@ class CsvWriter:
 
     def _fill(self, hole: str, text: str, column: Column) -> str:
         written = _written(text, column.quoted, self._dialect.quote, self._delimiter)
-        if column.kind == "string" and not column.quoted and self._dialect.delimiter != " ":
+        if column.kind == FieldKind.STRING and not column.quoted and self._dialect.delimiter != " ":
             return written  # spaces around it are part of the value
         said = hole.strip(" ")
         before, _, after = hole.partition(said) if said else (hole, "", "")

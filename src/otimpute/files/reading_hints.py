@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .arrow import ArrowArray, arrow, compute
-from .columns import Column
+from .columns import Column, FieldKind
 from .csv_file import CsvSource
 from .dates import DateFormat, date_detectors
 from .dialect import Dialect
@@ -95,14 +95,14 @@ def find_reading_hints(table: TableFile) -> list[ReadingHint]:
 
 
 def _of_column(table: TableFile, column: Column) -> Iterator[ReadingHint]:
-    if column.kind == "string" and table.format not in _TYPED:
+    if column.kind == FieldKind.STRING and table.format not in _TYPED:
         dialect = table.reader.dialect if isinstance(table.reader, CsvSource) else Dialect(decimal=".")
         yield from _in_text(table, column, dialect)
-    elif column.kind in ("integer", "number"):
+    elif column.kind in (FieldKind.INTEGER, FieldKind.NUMBER):
         numbers = table.frame.column(column.name).drop_null().to_numpy()
-        numbers = numbers[np.isfinite(numbers)] if column.kind == "number" else numbers
+        numbers = numbers[np.isfinite(numbers)] if column.kind == FieldKind.NUMBER else numbers
         yield from _sentinels(column, numbers, table.format not in _TYPED)
-        if column.kind == "integer" and not column.n_missing and _are_row_numbers(column.name, numbers):
+        if column.kind == FieldKind.INTEGER and not column.n_missing and _are_row_numbers(column.name, numbers):
             yield RowNumbers(column.name, int(numbers.min()), int(numbers.max()))
 
 

@@ -49,14 +49,11 @@ class Checkpoint:
             self._identity, self.seed, self._found = self._read(path)
 
     def load(self) -> dict[str, Any] | None:
-        """The state to go on from, the first time it is asked for; None where a fit begins."""
-        found, self._found = self._found, None
+        """The state to go on from, which is what was stored last; None where a fit begins."""
+        found, self._found = self._found, None  # not kept: it is as large as the fit
+        if found is None and self.path is not None and self.path.exists():
+            *_, found = self._read(self.path)
         return found  # type: ignore[no-any-return]
-
-    def reload(self) -> None:
-        """Let `load` answer with what was stored last: who goes on is not who began."""
-        if self.path is not None and self.path.exists():
-            *_, self._found = self._read(self.path)
 
     def offer(self, state: Callable[[], dict[str, Any]], *, now: bool = False) -> None:
         """Store the state a fit is in if the last time was long enough ago, or ``now``; the fit goes on if that fails."""

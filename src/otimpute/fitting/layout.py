@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..table import ColumnCode, Encoding, NumberCode
+from ..table import ColumnCode, ColumnKind, Encoding, NumberCode
 
 _MOST_NAMED = 10
 
@@ -47,7 +47,7 @@ class ColumnLayout:
     def of_numbers(cls, names: Sequence[Any]) -> ColumnLayout:
         """The layout of a table in which every column is a number."""
         n = len(names)
-        return cls(np.arange(n), np.zeros(n, dtype=bool), tuple(names), tuple(NumberCode("number") for _ in names))
+        return cls(np.arange(n), np.zeros(n, dtype=bool), tuple(names), tuple(NumberCode(ColumnKind.NUMBER) for _ in names))
 
     @classmethod
     def of(cls, encoding: Encoding, used: NDArray[np.bool_]) -> ColumnLayout:

@@ -102,7 +102,7 @@ class FitInParts:
         with single_blas_thread():
             start = imputer.prepare(task.values, task.missing, task.layout, task.seed)
         self._start = start
-        if not imputer.may_use_gpu(start.problem):
+        if not start.device.is_gpu:
             self.finish()
 
     @property

@@ -5,21 +5,20 @@ from __future__ import annotations
 import math
 import time
 from abc import ABC, abstractmethod
-from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, TypeVar
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from .._checks import check_choice, check_count, check_flag, check_real
-from .._gpu import check_device, gpu_trouble, interpreted
+from .._gpu import check_device
 from .._random import generator
 from .._stored import Real, Whole, stored
 from .._threads import n_threads, single_blas_thread
 from .._warn import warn_user
 from ..estimator import BaseImputer, hide_cells
-from ..exceptions import GpuError, OtimputeWarning, StoredFileError
+from ..exceptions import OtimputeWarning, StoredFileError
 from ..fitting import STOPPED_EARLY, CellFit, Cells, ColumnLayout, FitSummary, check_callbacks
 from ..fitting.checkpoint import Checkpoint, checkpoint_path, identity_of
 from ..gaussian import GaussianModel
@@ -28,6 +27,7 @@ from ..transport import EPSILON_RULES, epsilon_from_rule
 from .batches.divergence import BatchPlan, make_cells, make_geometry
 from .batches.pair_threads import Batches, PairThreads
 from .batches.pairs import ALL_ROWS, one_sided_pools
+from .gpu.device import Device
 from .gpu.gpu_batches import GpuBatches
 from .preparation.initial_fill import add_noise, fill_from_model
 from .preparation.metric import MOST_COLUMNS, fit_model, metric_of
@@ -40,9 +40,6 @@ _FEWEST_ROWS_TO_HIDE = 50
 # Inner Sinkhorn iterations from warm-started potentials. More of them does not impute better (docs/studies/defaults.md).
 N_CROSS_ITERATIONS = 20
 N_SELF_ITERATIONS = 3
-_WORTH_A_GPU = 2e9  # pairs of rows compared: about 20 s of a CPU; a GPU's code takes as long to compile when it is first used
-
-Result = TypeVar("Result")
 
 
 @stored(epsilon=Real(above=0), batch_size=Whole())
@@ -235,38 +232,14 @@ class TransportImputer(BaseImputer):
         columns = [layout.groups.tolist(), list(layout.names)]
         return Checkpoint(path, identity_of(type(self).__name__, self.get_params(deep=False), values, missing, columns), seed)
 
-    def _wants_gpu(self, n_compared: float) -> bool:
-        """Whether to compute on a GPU, given how many pairs of rows will be compared; "auto" leaves short work to the CPU."""
-        if self.device == "auto":
-            return n_compared >= _WORTH_A_GPU and gpu_trouble() is None and not interpreted()
-        return self.device == "cuda"
-
-    def _on_device(
-        self, on_cpu: Callable[[], Result], on_gpu: Callable[[], Result], n_compared: float, checkpoint: Checkpoint
-    ) -> tuple[Result, str]:
-        """Compute where ``device`` says; what "auto" took to a GPU that fails goes on, or begins again, on the CPU.
-
-        Returns the device too.
-        """
-        if self._wants_gpu(n_compared):
-            try:
-                return on_gpu(), "cuda"
-            except GpuError as error:
-                if self.device == "cuda":
-                    raise
-                warn_user(f'{error}. With device="auto" the CPU takes over', OtimputeWarning)
-                checkpoint.reload()
-        return on_cpu(), "cpu"
-
     def _make_batches(
         self, prepared: Prepared, work: NDArray[np.float32], threads: PairThreads, batch_size: int, n_updates: int
     ) -> Batches:
         """The table under training, whose batches are compared where ``device`` says."""
         cells = make_cells(work, prepared.free)
         geometry = make_geometry(prepared.metric, prepared.epsilon, len(prepared.columns), work.shape[1])
-        if self._wants_gpu(float(n_updates) * self.n_pairs * batch_size**2):
-            return GpuBatches(cells, geometry, threads, may_fall_back=self.device == "auto")
-        return Batches(cells, geometry, threads)
+        device = Device(self.device, float(n_updates) * self.n_pairs * batch_size**2)
+        return (GpuBatches if device.is_gpu else Batches)(cells, geometry, threads, device)
 
     def _prepare(
         self,

@@ -1,7 +1,7 @@
-"""How good an imputation is, given the truth: ``(X_true, X_imputed, missing)`` to a number, lower is better.
+"""Metrics that compare imputed values with the true ones: ``metric(X_true, X_imputed, missing)``; lower is better.
 
-`score_table` compares tables with columns of any kind. Exact transport refuses more than ``MOST_ROWS`` incomplete rows unless
-told otherwise.
+`score_table` compares tables with columns of any type. `wasserstein2` by default raises an error for more than ``MOST_ROWS``
+incomplete rows.
 
 >>> from otimpute.metrics import mae, rmse
 >>> tables = [[0.0, 0.0]], [[3.0, 4.0]], [[True, True]]
@@ -10,12 +10,13 @@ told otherwise.
 """
 
 from .distributional import MOST_ROWS, energy_distance, marginal_wasserstein1, sliced_wasserstein2, wasserstein2
-from .mixed import ColumnScore, TableScore, score_table
+from .mixed import ColumnScore, ScoreKind, TableScore, score_table
 from .pointwise import mae, rmse
 
 __all__ = [
     "MOST_ROWS",
     "ColumnScore",
+    "ScoreKind",
     "TableScore",
     "energy_distance",
     "mae",

@@ -1,4 +1,4 @@
-"""Scores that compare the cloud of imputed rows with the cloud of true ones."""
+"""Metrics that compare the distribution of the imputed rows with that of the true rows."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from .._optional import require
 from .._random import generator, seed_from
 from .pointwise import check_finite, check_tables
 
-MOST_ROWS = 5000  # what exact transport can do in seconds and 200 MB
+MOST_ROWS = 5000  # exact transport of so many rows takes seconds and 200 MB
 _BLOCK = 1024
 _MOST_PROJECTED = 1_000_000  # values projected at a time: 8 MB
 
@@ -22,8 +22,8 @@ _MOST_PROJECTED = 1_000_000  # values projected at a time: 8 MB
 def wasserstein2(X_true: ArrayLike, X_imputed: ArrayLike, missing: ArrayLike, *, max_rows: int = MOST_ROWS) -> float:
     """Exact squared 2-Wasserstein distance between the true and the imputed rows that had a missing value.
 
-    The paper's formula: squared Euclidean cost, without ½. Memory and time grow with the square of the rows and more, so
-    above ``max_rows`` it refuses. Needs POT.
+    As in the paper, the cost is the squared Euclidean distance, without ½. Memory and time grow at least with the square of
+    the number of rows, so more than ``max_rows`` rows are an error. Needs POT.
 
     >>> wasserstein2([[0.0, 1.0], [5.0, 5.0]], [[0.0, 3.0], [5.0, 5.0]], [[False, True], [False, False]])
     4.0
@@ -33,10 +33,10 @@ def wasserstein2(X_true: ArrayLike, X_imputed: ArrayLike, missing: ArrayLike, *,
     if len(true) > max_rows:
         raise ValueError(
             f"{len(true)} rows have a missing value, more than max_rows={max_rows}; "
-            "raise max_rows, score a sample of the rows, or use energy_distance"
+            "increase max_rows, score a sample of the rows, or use energy_distance"
         )
     cost = cdist(true, imputed, "sqeuclidean")
-    if not np.isfinite(cost).all():  # values so far off that their squares overflow; POT would call that 0
+    if not np.isfinite(cost).all():  # the squares overflowed; POT would return 0
         return math.inf
     return float(ot.emd2([], [], cost, numItermax=10_000_000))
 
@@ -44,14 +44,14 @@ def wasserstein2(X_true: ArrayLike, X_imputed: ArrayLike, missing: ArrayLike, *,
 def energy_distance(X_true: ArrayLike, X_imputed: ArrayLike, missing: ArrayLike) -> float:
     """Squared energy distance between the true and the imputed rows that had a missing value.
 
-    ``2 E‖X − Y‖ − E‖X − X'‖ − E‖Y − Y'‖`` over all pairs, a row with itself included (V-statistic).
+    ``2 E‖X − Y‖ − E‖X − X'‖ − E‖Y − Y'‖`` over all pairs, including each row with itself (V-statistic).
 
     >>> energy_distance([[0.0], [9.0]], [[2.0], [9.0]], [[True], [False]])
     4.0
     """
     true, imputed = _incomplete_rows(X_true, X_imputed, missing)
     distance = 2 * _mean_distance(true, imputed) - _mean_distance(true, true) - _mean_distance(imputed, imputed)
-    # Rounding may leave a little less than nothing; values whose squares overflow, infinity less infinity.
+    # Rounding may give a slightly negative number, and overflowing squares give NaN (infinity − infinity).
     return max(distance, 0.0) if math.isfinite(distance) else math.inf
 
 
@@ -66,7 +66,7 @@ def sliced_wasserstein2(
     """Squared sliced 2-Wasserstein distance between the true and the imputed rows that had a missing value.
 
     The mean, over random directions, of the exact squared distance between the rows projected on a line. Time and memory
-    grow with the rows only in proportion, and ``random_state`` gives all tables the same directions unless told otherwise.
+    grow linearly with the number of rows. By default all calls use the same directions (``random_state=0``).
 
     >>> sliced_wasserstein2([[0.0], [9.0], [1.0]], [[2.0], [9.0], [0.0]], [[True], [False], [True]])
     0.5
@@ -80,7 +80,7 @@ def sliced_wasserstein2(
     for done in range(0, n_projections, block):
         directions = rng.normal(size=(min(block, n_projections - done), d))
         directions /= np.linalg.norm(directions, axis=1, keepdims=True)
-        # On a line the best matching is the one in order.
+        # In one dimension, the optimal matching is that of the sorted values.
         gaps = np.sort(directions @ true.T, axis=1) - np.sort(directions @ imputed.T, axis=1)
         total += float(np.square(gaps).sum()) / n
     return total / n_projections
@@ -89,7 +89,7 @@ def sliced_wasserstein2(
 def marginal_wasserstein1(X_true: ArrayLike, X_imputed: ArrayLike, missing: ArrayLike) -> NDArray[np.float64]:
     """Exact 1-Wasserstein distance between the true and the imputed values, column by column.
 
-    Over the entries that were missing in the column; NaN for a column without any.
+    Only entries that were missing count; NaN for a column without missing entries.
 
     >>> marginal_wasserstein1([[0.0, 1.0], [5.0, 1.0]], [[7.0, 1.0], [0.0, 1.0]], [[True, False], [True, False]])
     array([ 1., nan])

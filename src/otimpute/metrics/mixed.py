@@ -1,4 +1,4 @@
-"""How good the imputation of a table with columns of any kind is."""
+"""Scores of the imputation of a table with columns of mixed types."""
 
 from __future__ import annotations
 
@@ -12,60 +12,70 @@ import narwhals as nw
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from .._text import Keyword
 from .distributional import MOST_ROWS, energy_distance, wasserstein2
 
 _MICROSECONDS_PER_DAY = 86_400e6
 
 
+class ScoreKind(Keyword):
+    """How a column is scored; as text it is what people and JSON see."""
+
+    NUMBERS = "numbers"
+    TIMES = "times"  # errors are in days
+    CATEGORIES = "categories"  # and booleans
+    OTHER = "other"  # not scored
+
+
 @dataclass(frozen=True)
 class ColumnScore:
-    """How well the missing values of one column were found; what does not apply, or has no value to be judged by, is None."""
+    """Scores of the imputed values of one column; None where a score does not apply or there is nothing to score."""
 
     name: str
-    kind: str  # numbers, times (errors are in days), categories (and booleans), other (not scored)
-    n_cells: int  # that were missing and whose truth is known
-    n_unfilled: int = 0  # of these; errors leave them out, and in categories they count as wrong
+    kind: ScoreKind
+    n_cells: int  # missing cells whose true value is known
+    n_unfilled: int = 0  # of these, not imputed: left out of errors; categories count them as wrong
     mae: float | None = None
     rmse: float | None = None
     spread: float | None = None  # standard deviation of the true values
     accuracy: float | None = None
-    # The simplest fill, mean or most frequent of the values that were there: its RMSE, or its accuracy.
+    # RMSE or accuracy of imputing the mean or the most frequent observed value.
     simplest: float | None = None
 
     @property
     def scaled_mae(self) -> float | None:
-        """In standard deviations of the column; None where it has none."""
+        """MAE in standard deviations of the column; None if it has none."""
         return self.mae / self.spread if self.mae is not None and self.spread else None
 
     @property
     def scaled_rmse(self) -> float | None:
-        """In standard deviations of the column; None where it has none."""
+        """RMSE in standard deviations of the column; None if it has none."""
         return self.rmse / self.spread if self.rmse is not None and self.spread else None
 
 
 @dataclass(frozen=True)
 class TableScore:
-    """The scores of all columns, and together: errors in standard deviations, accuracy, and distances between the rows."""
+    """Scores of each column, and of the whole table: errors in standard deviations, accuracy, distances of distributions."""
 
     columns: list[ColumnScore]
     mae: float | None
     rmse: float | None
     accuracy: float | None
-    # Of standardised numbers and times, over rows that have all of them; None above `MOST_ROWS` rows, or without POT.
+    # Of standardised numbers and times, over rows with none unknown; None with more than `MOST_ROWS` rows, or without POT.
     energy_distance: float | None
     wasserstein2: float | None
 
 
 def score_table(X_true: Any, X_imputed: Any, missing: ArrayLike) -> TableScore:
-    """Compare a table whose holes were filled with the truth, column by column and as a whole.
+    """Compare an imputed table with the true one, column by column and as a whole.
 
     Parameters
     ----------
     X_true, X_imputed : frame
-        Tables of pandas, polars or pyarrow with the same columns and rows. Numbers, dates and times get errors; booleans,
-        text and categories the share that is right.
+        Tables of pandas, polars or pyarrow with the same columns and rows. Numbers, dates and times are scored by errors;
+        booleans, text and categories by accuracy.
     missing : bool array [n, d]
-        True where a value was missing. Cells without a true value do not count.
+        True where a value was missing. Cells without a true value are ignored.
 
     Examples
     --------
@@ -100,24 +110,24 @@ def score_table(X_true: Any, X_imputed: Any, missing: ArrayLike) -> TableScore:
 
 
 def _average(columns: list[ColumnScore], part: Callable[[ColumnScore], float | None]) -> float | None:
-    """Over all cells of the columns that have this score."""
+    """Average over all cells of the columns that have this score."""
     n_cells, total = 0, 0.0
     for score in columns:
         value = part(score)
         if value is not None:
-            n = score.n_cells if score.kind == "categories" else score.n_cells - score.n_unfilled
+            n = score.n_cells if score.kind == ScoreKind.CATEGORIES else score.n_cells - score.n_unfilled
             n_cells, total = n_cells + n, total + n * value
     return total / n_cells if n_cells else None
 
 
 def _score(truth: nw.Series[Any], filled: nw.Series[Any], holes: NDArray[np.bool_]) -> ColumnScore:
     kind = _kind(truth.dtype)
-    if kind in ("numbers", "times"):
+    if kind in (ScoreKind.NUMBERS, ScoreKind.TIMES):
         return _score_numbers(truth.name, kind, _numbers(truth), _numbers(filled), holes)
     known = ~truth.is_null().to_numpy()
     scored, unfilled = holes & known, filled.is_null().to_numpy()
     n_cells, n_unfilled = int(scored.sum()), int((scored & unfilled).sum())
-    if kind == "other" or not n_cells:
+    if kind == ScoreKind.OTHER or not n_cells:
         return ColumnScore(truth.name, kind, n_cells, n_unfilled)
     true, guess = _text(truth), _text(filled)
     accuracy = float(((true == guess) & ~unfilled)[scored].mean())
@@ -127,7 +137,7 @@ def _score(truth: nw.Series[Any], filled: nw.Series[Any], holes: NDArray[np.bool
 
 
 def _score_numbers(
-    name: str, kind: str, true: NDArray[np.float64], guess: NDArray[np.float64], holes: NDArray[np.bool_]
+    name: str, kind: ScoreKind, true: NDArray[np.float64], guess: NDArray[np.float64], holes: NDArray[np.bool_]
 ) -> ColumnScore:
     known = np.isfinite(true)
     scored, filled = holes & known, np.isfinite(guess)
@@ -157,23 +167,23 @@ def _distances(
     return energy_distance(x, y, missing), transport
 
 
-def _kind(dtype: Any) -> str:
+def _kind(dtype: Any) -> ScoreKind:
     if dtype.is_numeric():
-        return "numbers"
+        return ScoreKind.NUMBERS
     if dtype == nw.Date or dtype == nw.Datetime:
-        return "times"
-    return "categories" if dtype in (nw.Boolean, nw.String, nw.Categorical, nw.Enum) else "other"
+        return ScoreKind.TIMES
+    return ScoreKind.CATEGORIES if dtype in (nw.Boolean, nw.String, nw.Categorical, nw.Enum) else ScoreKind.OTHER
 
 
 def _numbers(column: nw.Series[Any]) -> NDArray[np.float64]:
-    """Numbers, or days; NaN where there is none."""
+    """Return numbers, or times in days; NaN where there is none."""
     absent = column.is_null().to_numpy()
-    if _kind(column.dtype) == "times":
+    if _kind(column.dtype) == ScoreKind.TIMES:
         moments = column.cast(nw.Datetime("us")).to_numpy().astype("datetime64[us]")
         return np.where(absent, np.nan, moments.astype(np.int64) / _MICROSECONDS_PER_DAY)
-    if _kind(column.dtype) != "numbers" and column.dtype != nw.Boolean:
-        raise ValueError(f"column {column.name!r} must hold numbers where the truth does, got {column.dtype}")
-    # Arrow refuses to make floats of integers that no float equals, as it must where nulls are among them.
+    if _kind(column.dtype) != ScoreKind.NUMBERS and column.dtype != nw.Boolean:
+        raise ValueError(f"column {column.name!r} must hold numbers, as it does in X_true, got {column.dtype}")
+    # Arrow does not convert integers with nulls to floats if a float cannot represent them exactly.
     whole = column if column.dtype.is_float() else column.fill_null(False if column.dtype == nw.Boolean else 0)
     return np.where(absent, np.nan, np.asarray(whole.to_numpy(), dtype=np.float64))
 

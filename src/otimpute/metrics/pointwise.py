@@ -1,4 +1,4 @@
-"""Scores that compare each imputed value with the true one."""
+"""Metrics that compare each imputed value with the true one."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def _errors(X_true: ArrayLike, X_imputed: ArrayLike, missing: ArrayLike) -> NDAr
 
 
 def check_finite(name: str, values: NDArray[np.float64]) -> NDArray[np.float64]:
-    """The values to be compared, if all are numbers: a score of the others alone would hide that an imputation failed."""
+    """Return the values, or raise if any is not finite: a score of the others would hide that the imputation failed."""
     if not np.isfinite(values).all():
         bad = int((~np.isfinite(values)).sum())
         raise ValueError(f"{name} must be finite where it is scored, got {bad} NaN or infinite values")
@@ -40,15 +40,15 @@ def check_finite(name: str, values: NDArray[np.float64]) -> NDArray[np.float64]:
 def check_tables(
     X_true: ArrayLike, X_imputed: ArrayLike, missing: ArrayLike
 ) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.bool_]]:
-    """The three tables as arrays of one shape, with at least one missing entry."""
+    """Return the three tables as arrays of the same shape, with at least one missing entry."""
     true, imputed = np.asarray(X_true, dtype=np.float64), np.asarray(X_imputed, dtype=np.float64)
     holes = np.asarray(missing)
     if holes.dtype != np.bool_:
         raise TypeError(f"missing must be boolean, True where a value was missing, got dtype {holes.dtype}")
     if not (true.ndim == 2 and true.shape == imputed.shape == holes.shape):
         raise ValueError(
-            f"X_true, X_imputed and missing must be tables of one shape, got {true.shape}, {imputed.shape}, {holes.shape}"
+            f"X_true, X_imputed and missing must be tables of the same shape, got {true.shape}, {imputed.shape}, {holes.shape}"
         )
     if not holes.any():
-        raise ValueError("no entry is missing, so there is nothing to score")
+        raise ValueError("missing must be True for at least one entry: there is nothing to score")
     return true, imputed, holes

@@ -1,4 +1,4 @@
-"""Ways to lose values: hide some of a complete table and see who finds them.
+"""Missingness mechanisms: hide values of complete tables, to test how well imputers recover them.
 
 >>> import numpy as np
 >>> from otimpute.missingness import LogisticMNAR, hide

@@ -1,7 +1,7 @@
-"""Missing with a probability that follows a logistic model of the values.
+"""Missingness with probabilities given by a logistic model of the values.
 
-Every column with logistic holes has a linear predictor, a random combination of its inputs, brought to unit variance over the
-rows; an intercept of its own makes the probabilities of its entries average to the rate.
+Each such column has a linear predictor: a random combination of the inputs, scaled to unit variance over the rows. Its
+intercept is chosen so that the probabilities average to the rate.
 """
 
 from __future__ import annotations
@@ -20,14 +20,14 @@ from .mechanism import Mechanism, draw_columns
 
 @dataclass(frozen=True)
 class LogisticMAR(Mechanism):
-    """Some columns stay observed, and values of the others are hidden by a logistic model of these: missing at random.
+    """Hide values by a logistic model of some columns, which stay complete: missing at random.
 
     Parameters
     ----------
     rate : float
-        Expected share of hidden values in each of the other columns, in [0, 1).
+        Expected fraction of hidden values in each of the other columns, in [0, 1).
     observed_fraction : float
-        Share of the columns that stay observed: rounded down, but at least one. They are drawn at random.
+        Fraction of the columns that stay complete: rounded down, but at least one. They are drawn at random.
 
     Examples
     --------
@@ -48,18 +48,17 @@ class LogisticMAR(Mechanism):
 
 @dataclass(frozen=True)
 class LogisticMNAR(Mechanism):
-    """Values are hidden by a logistic model of columns that have holes themselves: missing not at random.
+    """Hide values by a logistic model of columns that have missing values themselves: missing not at random.
 
     Parameters
     ----------
     rate : float
-        Expected share of hidden values in each column, in [0, 1).
+        Expected fraction of hidden values in each column, in [0, 1).
     input_fraction : float
-        Share of the columns that are inputs of the model: rounded down, but at least one. They are drawn at random, and
-        their own values hidden completely at random.
+        Fraction of the columns that are inputs of the model: rounded down, but at least one. They are drawn at random, and
+        their own values are hidden completely at random.
     all_inputs : bool
-        Let every column be an input of the model of every column, itself included; ``input_fraction`` then counts for
-        nothing.
+        Whether every column is an input of the model of every column, itself included; ``input_fraction`` is then ignored.
 
     Examples
     --------
@@ -84,7 +83,7 @@ class LogisticMNAR(Mechanism):
 
 @dataclass(frozen=True)
 class LogisticSelfMNAR(Mechanism):
-    """A value is hidden by a logistic model of itself: in some columns rather the large ones, in others the small ones.
+    """Hide values by a logistic model of the value itself (self-masking): large values in some columns, small in others.
 
     >>> X = np.random.default_rng(0).normal(size=(1000, 1))
     >>> missing = LogisticSelfMNAR(0.3).sample(X, 0)
@@ -104,7 +103,7 @@ def _given_some_columns(
     others = np.setdiff1d(np.arange(d), inputs)
     if not others.size:
         raise ValueError(
-            f"the logistic model needs a column besides its inputs, got {d} of which {inputs.size} are inputs; "
+            f"the logistic model needs a column besides its inputs, got {d} columns of which {inputs.size} are inputs; "
             "pass more columns, or use MCAR or LogisticSelfMNAR, which need no inputs"
         )
     probabilities = np.full(X.shape, input_rate)
@@ -125,12 +124,12 @@ def _averaging_to(rate: float, predictors: NDArray[np.float64]) -> NDArray[np.fl
 
 
 def _intercept(predictor: NDArray[np.float64], rate: float) -> float:
-    # Were all predictors equal to the largest, or to the smallest, logit(rate) − that would be it: the root lies between.
-    # The margin of 1 keeps the signs at both ends apart when all are equal.
+    # If all predictors were equal to p, the root would be logit(rate) − p; so it lies between those of the extremes.
+    # The margin of 1 gives the two ends different signs even if all predictors are equal.
     low, high = logit(rate) - predictor.max() - 1, logit(rate) - predictor.min() + 1
     return float(brentq(lambda intercept: expit(predictor + intercept).mean() - rate, low, high))
 
 
 def _standardised(X: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Columns at mean 0 and variance 1, outliers left as they are; constant columns at 0."""
+    """Scale columns to mean 0 and variance 1; constant columns become 0."""
     return Standardiser.fit(X, np.zeros(X.shape, dtype=bool), robust=False).apply(X)

@@ -12,7 +12,7 @@ from .mechanism import Mechanism
 
 @dataclass(frozen=True)
 class MCAR(Mechanism):
-    """Every entry is hidden with probability ``rate``, whatever the values.
+    """Hide every entry with probability ``rate``, independent of all values: missing completely at random.
 
     >>> MCAR(0.5).sample([[1.0, 2.0, 3.0]], 0)
     array([[ True, False,  True]])

@@ -1,7 +1,7 @@
-"""A mechanism gives every entry of a table a probability to be hidden, then hides entries independently.
+"""A mechanism computes for every entry of a table the probability of being hidden, then hides entries independently.
 
-Columns, weights and uniforms are drawn in an order that no value of the table changes. So, with the same seed, the holes of
-two tables differ only where the values a mechanism looks at differ, and a higher rate keeps the holes of a lower one.
+The order of the random draws does not depend on the values of the table. So, with the same seed, the missing entries of two
+tables differ only where the values used by the mechanism differ, and a higher rate hides all entries that a lower rate hides.
 """
 
 from __future__ import annotations
@@ -21,9 +21,9 @@ from ..table import Encoding, Table, as_frame
 
 @dataclass(frozen=True)
 class Mechanism(ABC):
-    """Base of all mechanisms: tables, checks and drawing.
+    """Base class of all mechanisms.
 
-    A new one is a frozen dataclass whose ``probabilities(X, rng)`` says how likely each entry of a complete table is hidden.
+    A subclass is a frozen dataclass whose ``probabilities(X, rng)`` returns the probability of each entry to be hidden.
     """
 
     rate: float
@@ -32,9 +32,9 @@ class Mechanism(ABC):
         check_real("rate", self.rate, at_least=0, below=1)
 
     def sample(self, X: Any, random_state: Any = None) -> NDArray[np.bool_]:
-        """Draw which entries of the complete table ``X`` are hidden: True where missing.
+        """Draw which entries of the complete table ``X`` to hide: True where missing.
 
-        ``random_state`` is a seed, or a NumPy Generator, which is advanced.
+        ``random_state`` is a seed or a NumPy generator.
         """
         values, rng = np.asarray(_read_complete(X).values, dtype=np.float64), generator_from(random_state, "holes")
         probabilities = self.probabilities(values, rng)
@@ -42,7 +42,7 @@ class Mechanism(ABC):
 
     @abstractmethod
     def probabilities(self, X: NDArray[np.float64], rng: np.random.Generator) -> NDArray[np.float64]:
-        """The probability of each entry to be hidden; how much is drawn from ``rng`` depends on the shape of X only."""
+        """Return the probability of each entry to be hidden; the number of draws from ``rng`` may depend only on X's shape."""
 
 
 def hide(X: Any, mechanism: Mechanism, random_state: Any = None) -> tuple[Any, NDArray[np.bool_]]:
@@ -53,15 +53,15 @@ def hide(X: Any, mechanism: Mechanism, random_state: Any = None) -> tuple[Any, N
     X : array or frame [n, d]
         Numbers or booleans without missing values; never changed.
     mechanism : Mechanism
-        What decides on the holes, such as ``MCAR(0.3)``.
+        The mechanism that chooses the values to hide, such as ``MCAR(0.3)``.
     random_state : int, Generator, RandomState or None, default=None
-        A seed, or a generator, which is advanced. None hides other values each time.
+        Seed or generator. None hides different values each time.
 
     Returns
     -------
     X_incomplete : array or frame
-        For an array a float64 copy with NaN in the holes; for a frame the same kind of frame with nulls. Columns of a frame
-        keep their type, but pandas' plain integers and booleans, which know no null, become floats.
+        For an array, a float64 copy with NaN where missing; for a frame, the same kind of frame with nulls. Columns of a frame
+        keep their type, except that pandas' plain integers and booleans, which cannot be null, become floats.
     missing : bool array [n, d]
         True where a value was hidden.
 
@@ -83,8 +83,8 @@ def hide(X: Any, mechanism: Mechanism, random_state: Any = None) -> tuple[Any, N
 
 
 def draw_columns(d: int, fraction: float, rng: np.random.Generator) -> NDArray[np.int64]:
-    """A ``fraction`` of ``d`` columns, rounded down but at least one, in random order."""
-    # 0.29 · 100 is 28.999… in floats, and should be 29.
+    """Draw a ``fraction`` of ``d`` columns, rounded down but at least one, in random order."""
+    # 0.29 · 100 is 28.999… in floats, but should count as 29.
     return rng.choice(d, size=max(1, int(fraction * d + 1e-9)), replace=False)
 
 
@@ -99,8 +99,8 @@ def _read_complete(X: Any) -> Table:
         raise ValueError(f"X must have at least one row and one column, got shape {table.holes.shape}")
     if table.holes.any():
         raise ValueError(
-            f"X must be complete, so that the truth is known, got {table.holes.sum()} missing values; "
-            "drop the rows or columns that have them"
+            f"X must be complete, so that the true values are known, got {table.holes.sum()} missing values; "
+            "drop the rows or columns that contain them"
         )
     return table
 
@@ -120,11 +120,11 @@ def _hide_in_frame(frame: nw.DataFrame[Any], missing: NDArray[np.bool_]) -> Any:
     for k, name in enumerate(frame.columns):
         if missing[:, k].any():
             kept = nw.new_series("kept", ~missing[:, k], dtype=nw.Boolean(), backend=frame.implementation)
-            if index is not None:  # rows meet by position, whatever the index
+            if index is not None:  # align rows by position, not by index
                 kept = nw.maybe_set_index(kept, index=index)
             pierced.append(nw.when(kept).then(nw.col(name)).alias(name))
     incomplete = frame.clone().with_columns(*pierced)
-    # pandas makes objects of plain booleans with holes.
+    # pandas turns plain booleans with missing values into objects.
     plain = [name for name, dtype in frame.schema.items() if dtype == nw.Boolean]
     objects = [nw.col(name).cast(nw.Float64) for name in plain if incomplete[name].dtype == nw.Object]
     return incomplete.with_columns(*objects).to_native()

@@ -1,4 +1,4 @@
-"""Missing because extreme."""
+"""Missing not at random: extreme values are missing."""
 
 from __future__ import annotations
 
@@ -13,18 +13,17 @@ from .mechanism import Mechanism, draw_columns
 
 @dataclass(frozen=True)
 class QuantileMNAR(Mechanism):
-    """The tails of some columns are hidden with probability ``rate``; all other values stay.
+    """Hide extreme values of some columns with probability ``rate``: missing not at random.
 
     Parameters
     ----------
     rate : float
-        Probability of a value in a tail to be hidden, in [0, 1).
+        Probability of hiding a value in a tail, in [0, 1).
     quantile : float
-        Share of the values in each tail; below ½ for both tails, which else would cover every value. Values that tie with
-        the quantile are in the tail, so one of a column with few distinct values may hold more; but with both tails a value
-        that is in either, being as low as the lower and as high as the upper quantile, is not extreme and stays.
+        Fraction of the values in each tail; below ½ if there are two tails. Values equal to the quantile belong to the tail, so
+        a tail of a column with few distinct values may be larger. A value that belongs to both tails is never hidden.
     column_fraction : float
-        Share of the columns that get holes: rounded down, but at least one. They are drawn at random.
+        Fraction of the columns that get missing values: rounded down, but at least one. They are drawn at random.
     tails : {"both", "lower", "upper"}
         Which values count as extreme.
 
@@ -56,5 +55,5 @@ class QuantileMNAR(Mechanism):
         return self.rate * extreme
 
     def _lower_tail(self, columns: NDArray[np.float64]) -> NDArray[np.bool_]:
-        # The value below an interpolated quantile bounds the same tail, and cannot overflow.
+        # method="lower" bounds the same tail as interpolation, but cannot overflow.
         return np.asarray(columns <= np.quantile(columns, self.quantile, axis=0, method="lower"))

@@ -1,4 +1,4 @@
-"""A report on an imputation: gathered as plain data, drawn as pictures, put into one page."""
+"""Reports on imputations: collected as plain data, and rendered as an HTML page."""
 
 from ._error_bars import error_bars
 from .collect import collect

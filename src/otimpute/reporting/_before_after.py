@@ -1,4 +1,4 @@
-"""A table before and after its holes were filled, as one number per cell."""
+"""A table before and after imputation, as one number per cell."""
 
 from __future__ import annotations
 
@@ -15,6 +15,7 @@ from ..estimator import BaseImputer
 from ..table import (
     CategoryCode,
     ColumnCode,
+    ColumnKind,
     MomentCode,
     NumberCode,
     Table,
@@ -31,30 +32,30 @@ _UNITS = ((86_400 * 365.25, "years"), (86_400.0, "days"), (3600.0, "hours"), (60
 
 @dataclass(frozen=True)
 class BeforeAfter:
-    """Some rows of a table, before and after.
+    """Some rows of a table, before and after imputation.
 
-    A number's value is itself, a category's its place among the categories, a date's the seconds since the first one.
+    Categories are represented by their index among the categories, dates by the seconds since the first one.
     """
 
     names: list[str]
-    kinds: list[str]  # for people
+    kinds: list[str]  # as shown to readers
     codes: tuple[ColumnCode, ...]
-    before: Cells  # [n, d]: NaN where nothing was observed
-    after: Cells  # [n, d]: NaN where nothing was filled in
+    before: Cells  # [n, d]: NaN where missing
+    after: Cells  # [n, d]: NaN where not imputed
     holes: NDArray[np.bool_]  # [n, d]
-    still_holes: NDArray[np.bool_]  # [n, d]: after
-    changed: NDArray[np.bool_]  # [n, d]: what was observed and is not as it was
+    still_holes: NDArray[np.bool_]  # [n, d]: still missing after imputation
+    changed: NDArray[np.bool_]  # [n, d]: observed values that were changed
     values: NDArray[np.floating]  # [n, D]: coordinates before
     missing: NDArray[np.bool_]  # [n, D]
     coordinates: Cells  # [n, D]: after
 
     @property
     def filled(self) -> NDArray[np.bool_]:
-        """Which cells were holes and are none any more."""
+        """Which missing cells were imputed."""
         return self.holes & ~np.isnan(self.after)
 
     def take(self, rows: NDArray[np.int64]) -> BeforeAfter:
-        """Some of the rows."""
+        """Return some of the rows."""
         parts = (
             "before", "after", "holes", "still_holes", "changed", "values", "missing", "coordinates",
         )  # fmt: skip
@@ -62,20 +63,20 @@ class BeforeAfter:
 
 
 def is_nominal(code: ColumnCode) -> bool:
-    """Whether a column holds categories without order."""
+    """Whether a column holds unordered categories."""
     return isinstance(code, CategoryCode) and not code.ordered
 
 
 def is_pooled(code: ColumnCode, values: Cells) -> NDArray[np.bool_]:
-    """Which values of a column stand for categories too rare to be told apart."""
+    """Which values of a column represent pooled rare categories."""
     return values >= len(code.categories) if isinstance(code, CategoryCode) else np.zeros(len(values), dtype=bool)
 
 
 def labels_of(code: ColumnCode, values: Cells) -> list[str]:
-    """Values of a column as people read them."""
+    """Return values of a column as text."""
     if isinstance(code, CategoryCode):
         return [str(code.labels[int(value)]) for value in values]
-    if code.kind == "boolean":
+    if code.kind == ColumnKind.BOOLEAN:
         return ["true" if value else "false" for value in values]
     if isinstance(code, MomentCode):
         moments = code.python_values(values[:, None] / seconds_of(code))
@@ -84,34 +85,34 @@ def labels_of(code: ColumnCode, values: Cells) -> list[str]:
 
 
 def centre_and_spread(values: Cells) -> tuple[Cells, Cells]:
-    """Mean and standard deviation of what is known of each column; 0 and 0 where nothing is."""
+    """Return mean and standard deviation of the known values of each column; 0 and 0 if there are none."""
     known = ~np.isnan(values)
     n = np.maximum(known.sum(axis=0), 1)
     largest = np.abs(np.where(known, values, 0.0)).max(axis=0, initial=0.0)
-    shrunk = np.where(known, values / np.where(largest > 0, largest, 1.0), 0.0)  # squares of huge numbers would be infinite
+    shrunk = np.where(known, values / np.where(largest > 0, largest, 1.0), 0.0)  # so that squares do not overflow
     mean = shrunk.sum(axis=0) / n
     spread = np.sqrt(np.where(known, (shrunk - mean) ** 2, 0.0).sum(axis=0) / n)
     return mean * largest, np.where(spread > 1e-12, spread, 0.0) * largest
 
 
 def standardised(values: Cells) -> Cells:
-    """Columns in standard deviations from their mean, NaN where unknown; 0 throughout in those that do not vary."""
+    """Standardise columns, NaN where unknown; constant columns become 0."""
     centre, spread = centre_and_spread(values)
     return np.where(spread > 0, (values - centre) / np.where(spread > 0, spread, 1.0), values * 0.0)
 
 
 def read_table(imputer: BaseImputer, X: Any) -> Table:
-    """The table as the imputer sees it; the imputer stays as it is."""
+    """Read the table as the imputer does, without changing the imputer."""
     return imputer.read_table(X)
 
 
 def names_of(imputer: BaseImputer) -> list[str]:
-    """Names of the table's columns."""
+    """Return the names of the table's columns."""
     return [str(name) for name in getattr(imputer, "feature_names_in_", range(imputer.n_features_in_))]
 
 
 def see(imputer: BaseImputer, table: Table, completed: Any, rows: NDArray[np.int64]) -> BeforeAfter:
-    """Some rows before and after; where nothing is ``completed`` the imputer fills them, each alone."""
+    """Return some rows before and after imputation; if ``completed`` is None, the imputer imputes them as new rows."""
     part = rows_of(table, rows)
     if completed is None:
         training = imputer.training_table_
@@ -122,8 +123,8 @@ def see(imputer: BaseImputer, table: Table, completed: Any, rows: NDArray[np.int
     encoding, marker = imputer.training_table_.encoding, np.nan if imputer.missing_values is None else imputer.missing_values
     try:
         read = encoding.read_frame(after, marker) if part.is_frame else encoding.read_array(after, marker)
-    except ValueError as error:  # X itself was read before
-        raise ValueError(f"X_imputed cannot be what was made of X: {error}") from error
+    except ValueError as error:  # about X_imputed, because X was read before
+        raise ValueError(f"X_imputed does not match X: {error}") from error
     was, now = numbers_in(part), numbers_in(read)
     return BeforeAfter(
         names_of(imputer), _kinds(part), part.codes, was, now, part.holes, read.holes, _changed(part, read, was, now),
@@ -139,7 +140,7 @@ def _kinds(table: Table) -> list[str]:
 
 
 def _changed(before: Table, after: Table, was: Cells, now: Cells) -> NDArray[np.bool_]:
-    """Which observed cells are not as they were; those that no number stands for are compared by what they look like."""
+    """Return which observed cells were changed; values without a numeric code are compared by ``repr``."""
     changed: NDArray[np.bool_] = ~before.holes & (was != now)
     for k, code in enumerate(before.codes):
         unread = ~before.holes[:, k] & (
@@ -152,35 +153,35 @@ def _changed(before: Table, after: Table, was: Cells, now: Cells) -> NDArray[np.
 
 
 def rows_of(table: Table, rows: NDArray[np.int64]) -> Table:
-    """Some rows of a table."""
+    """Return some rows of a table."""
     source = table.source[rows.tolist()] if table.is_frame else table.source[rows]
     return replace(table, source=source, values=table.values[rows], missing=table.missing[rows], holes=table.holes[rows])
 
 
 def completed_like(imputer: BaseImputer, table: Table, X_imputed: Any) -> Any:
-    """The table with the columns of ``X_imputed``; columns that were dropped keep their holes, added ones are left out."""
+    """Return the table with the columns of ``X_imputed``; dropped columns stay incomplete, added ones are ignored."""
     frame = as_frame(X_imputed)
     n_rows = len(frame) if frame is not None else len(X_imputed)
     if n_rows != len(table.holes):
-        raise ValueError(f"X_imputed must have the {len(table.holes)} rows of X, got {n_rows}; pass what was made of X")
+        raise ValueError(f"X_imputed must have the {len(table.holes)} rows of X, got {n_rows}; pass the imputed X")
     if not table.is_frame:
         array = np.asarray(X_imputed if frame is None else frame.to_numpy(), dtype=np.float64)
         kept = np.flatnonzero(imputer.training_table_.kept)
         if array.shape[1] < len(kept):
-            raise ValueError(f"X_imputed must have at least {len(kept)} columns, got {array.shape[1]}; pass what was made of X")
+            raise ValueError(f"X_imputed must have at least {len(kept)} columns, got {array.shape[1]}; pass the imputed X")
         completed = np.where(table.missing, np.nan, table.values)
         completed[:, kept] = array[:, : len(kept)]
         return completed
     if frame is None or frame.implementation != table.source.implementation:
         kind = type(nw.to_native(table.source)).__module__.partition(".")[0]
-        raise TypeError(f"X is a table of {kind}, X_imputed must be one too, got {type(X_imputed).__name__}")
+        raise TypeError(f"X_imputed must be a table of {kind}, as X is, got {type(X_imputed).__name__}")
     return table.source.with_columns(*(column for column in frame.iter_columns() if column.name in table.source.columns))
 
 
 def to_numbers(codes: Sequence[ColumnCode], coordinates: Cells, integers: str | None = None) -> Cells:
-    """One number per cell ``[n, d]`` of coordinates that are NaN where unknown.
+    """Convert coordinates, NaN where unknown, to one number per cell ``[n, d]``.
 
-    With ``integers`` as an imputer has it, the numbers are what would be written into the table.
+    With the ``integers`` parameter of an imputer, the numbers are those that would be written into the table.
     """
     numbers, place = np.full((len(coordinates), len(codes)), np.nan), 0
     for k, code in enumerate(codes):
@@ -192,21 +193,21 @@ def to_numbers(codes: Sequence[ColumnCode], coordinates: Cells, integers: str | 
             numbers[:, k] = points[:, 0] * seconds_of(code)
         elif isinstance(code, NumberCode):
             numbers[:, k] = points[:, 0] if integers is None else code.obey(points[:, 0])
-            if (integers == "round" and code.kind == "integer") or (integers and code.kind == "boolean"):
-                numbers[:, k] = np.rint(numbers[:, k])  # a boolean is right or wrong, even where fractions are written
+            if (integers == "round" and code.kind == ColumnKind.INTEGER) or (integers and code.kind == ColumnKind.BOOLEAN):
+                numbers[:, k] = np.rint(numbers[:, k])  # a boolean is right or wrong, even with integers="float"
         place += code.width
     return numbers
 
 
 def numbers_in(table: Table) -> Cells:
-    """One number per cell, NaN where nothing was observed."""
+    """Return one number per cell, NaN where missing."""
     numbers = to_numbers(table.codes, np.where(table.missing, np.nan, table.values))
     numbers[table.holes] = np.nan
     return numbers
 
 
 def spread_of(table: Table, k: int) -> float:
-    """Standard deviation of what was observed in a column."""
+    """Return the standard deviation of the observed values of a column."""
     code, begin = table.codes[k], sum(code.width for code in table.codes[:k])
     part = slice(begin, begin + code.width)
     numbers = to_numbers([code], np.where(table.missing[:, part], np.nan, table.values[:, part]))
@@ -214,6 +215,6 @@ def spread_of(table: Table, k: int) -> float:
 
 
 def unit_of(seconds: Cells) -> tuple[float, str]:
-    """What to count a column's times in."""
+    """Return a suitable unit of time for a column: its seconds and its name."""
     span = float(np.ptp(seconds))
     return next((unit for unit in _UNITS if span >= 2 * unit[0]), _UNITS[-1])

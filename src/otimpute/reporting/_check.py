@@ -1,4 +1,4 @@
-"""Whether to believe it: hide observed values, fill them in by the same method and by simple ones, and compare."""
+"""Check an imputer on hidden values: hide observed values, impute them by the imputer and simple methods, and compare."""
 
 from __future__ import annotations
 
@@ -42,49 +42,49 @@ from ._trial import (
 from .data import ColumnCheck, HiddenCheck, MethodScore
 
 _MOST_ROWS = 2000
-_MOST_COORDINATES = 40_000  # rows × coordinates: what is refitted should take seconds
+_MOST_COORDINATES = 40_000  # rows × coordinates: refitting should take seconds
 _FEWEST_ROWS = 10
 _MOST_FITS = 4
-_MOST_ROUNDS = 10  # without a fit: every value is hidden once
-_MOSTLY = 0.5  # of the rows were in training, as far as a sample of these can tell
+_MOST_ROUNDS = 10  # if no fit is needed: every value is hidden once
+_MOSTLY = 0.5  # estimated fraction of the rows that were in training
 _MOST_POINTS = 120
 _MOST_PAIRS = 12
-MOST_FREQUENT = "most frequent value"  # what the mean is for categories
+MOST_FREQUENT = "most frequent value"  # the counterpart of the mean for categories
 _CAVEAT = (
-    "Values that are missing because of what they are may be harder to guess than values that were hidden: true errors can be "
-    "larger, and nothing in the table can show by how much. Averages over columns count each column by its number of holes."
+    "If values are missing because of the values themselves, they may be harder to impute than hidden values: true errors can "
+    "then be larger, and the data cannot show by how much. Averages weight each column by its number of missing values."
 )
 
 
 @dataclass(frozen=True)
 class _Check:
-    """A trial, and how it was made."""
+    """A trial and how it was made."""
 
     trial: HiddenTrial
     filled_by: str
     n_rows: int
     words: str
-    spread: Cells | None = None  # [d]: what errors are measured in, if not the standard deviations of the table
+    spread: Cells | None = None  # [d]: unit of the errors, if not the standard deviations of the table
 
 
 def check_on_hidden(imputer: BaseImputer, table: Table, max_rows: int, seed: int) -> HiddenCheck | str:
-    """How far off the method and its peers are on hidden values of columns with holes, or why that cannot be said.
+    """Score the imputer and simple methods on hidden values of incomplete columns; a string says why this is not possible.
 
-    An imputer is judged as it is on rows that it was not fitted to. Where it was, it has seen what would be hidden: then a
-    copy is fitted to what is left, or, if its own fit hid values and noted what became of them, these are shown.
+    An imputer is tested as it is on rows that it was not fitted on. On its training rows it has already seen the values: then
+    a copy is fitted on the remaining values, or the hidden values that the imputer recorded in its own fit are used.
     """
     if not table.holes.any():
         return "Nothing was missing, so there is nothing to check."
     if len(table.holes) < _FEWEST_ROWS:
-        return "There are too few rows to hide some values and learn from the others."
+        return "There are too few rows to hide some values and fit on the others."
     most = min(max_rows, _MOST_ROWS, max(_MOST_COORDINATES // max(table.values.shape[1], 1), 200))
     check = _own_trial(imputer, table, most, seed) or _new_trial(imputer, table, most, seed)
     trial, method = check.trial, type(imputer).__name__
     if method in trial.failures:
-        who = "The imputer" if check.filled_by == "model" else "A copy of the imputer that was fitted with values hidden"
+        who = "The imputer" if check.filled_by == "model" else "A copy of the imputer fitted without the hidden values"
         return f"{who} failed: {trial.failures[method]}."
     if not len(trial.truth):
-        return "Columns with holes have too few observed values to hide some."
+        return "Columns with missing values have too few observed values to hide some."
     columns = _score_columns(table, names_of(imputer), check, method)
     n_missing = table.holes.sum(axis=0)[np.unique(trial.column)]
     methods = [_score_method(name, columns, n_missing) for name in trial.guesses]
@@ -110,16 +110,16 @@ def _new_trial(imputer: BaseImputer, table: Table, most: int, seed: int) -> _Che
     methods |= {name: in_part(guess, rows, np.arange(len(places)), _MOST_FITS) for name, guess in peers.items()}
     trial = run_trial(imputer, rows, rounds, methods)
     words = (
-        f"{count(len(trial.truth), 'observed value')} of columns with holes were hidden the way values are missing, a tenth "
-        f"of a column at a time, in {count(len(places), 'row')} {note}"
+        f"{count(len(trial.truth), 'observed value')} of columns with missing values were hidden in patterns like those of the "
+        f"missing values, a tenth of a column at a time, in {count(len(places), 'row')} {note}"
     )
     return _Check(trial, "model" if is_model else "copy", len(places), words)
 
 
 def _rows_to_judge_by(imputer: BaseImputer, table: Table) -> tuple[bool, NDArray[np.int64], str]:
-    """Whether the imputer can be judged as it is, by which rows, and what to say about that."""
+    """Return whether the imputer can be tested as it is, the rows to test on, and a note about them."""
     known, all_rows = imputer.training_table_.rows, np.arange(len(table.holes))
-    copied = "a copy of the imputer with the same settings was fitted to what was left."
+    copied = "a copy of the imputer with the same settings was fitted on the remaining values."
     if known.are_all_of(table.values, table.missing):
         return False, all_rows, f"of the table; {copied}"
     seen, share_seen = known.among(table.values, table.missing)
@@ -127,18 +127,18 @@ def _rows_to_judge_by(imputer: BaseImputer, table: Table) -> tuple[bool, NDArray
     if len(new) < _FEWEST_ROWS or (not all_known and share_seen > _MOSTLY):
         return False, all_rows, f"of the table; {share(share_seen)} of its rows were in training, so {copied}"
     left_out = (
-        f" Rows that were in training, {share(share_seen)} of the table, are left out of this check." if seen.any() else ""
+        f" Rows that were in training, {share(share_seen)} of the table, are excluded from this check." if seen.any() else ""
     )
     return (
         True,
         new,
-        "that the imputer was not fitted to; it filled them in as it is, learning nothing from them. The column mean is that "
-        f"of the training; KNN and ICE were fitted to what was left of these rows, at most four times.{left_out}",
+        "that the imputer was not fitted on; it imputed them without being refitted. The column mean is that of the training "
+        f"rows; KNN and ICE were fitted on the remaining values of these rows, at most four times.{left_out}",
     )
 
 
 def _own_trial(imputer: BaseImputer, table: Table, most: int, seed: int) -> _Check | None:
-    """What became of values that the imputer's own fit hid, if it noted that and this is the table it was fitted to."""
+    """Return the trial that the imputer recorded in its own fit, if it did so and this is its training table."""
     noted: HiddenValues | None = getattr(imputer, "hidden_values_", None)
     if noted is None or not len(noted.row) or not imputer.training_table_.rows.are_all_of(table.values, table.missing):
         return None
@@ -159,18 +159,18 @@ def _own_trial(imputer: BaseImputer, table: Table, most: int, seed: int) -> _Che
         **{name: in_part(guess, rows, part, _MOST_FITS) for name, guess in peers.items()},
     }
     trial = run_trial(imputer, rows, rounds, methods)
-    some = "" if len(part) == len(rows.holes) and len(rounds) <= _MOST_FITS else " (KNN and ICE some of them)"
+    some = "" if len(part) == len(rows.holes) and len(rounds) <= _MOST_FITS else " (KNN and ICE only some of them)"
     words = (
-        f"{count(len(trial.truth), 'observed value')} of columns with holes were hidden in a trial of the fit itself, the way "
-        f"values are missing, in {count(len(noted.rows), 'row')}; the other methods filled in the same ones{some}."
+        f"{count(len(trial.truth), 'observed value')} of columns with missing values were hidden during the fit, in patterns "
+        f"like those of the missing values, in {count(len(noted.rows), 'row')}; the other methods imputed the same ones{some}."
     )
     if getattr(imputer, "target", "") == "distribution":
-        words += " Judged are the expected values that draws were made around; single draws are further off."
+        words += " The scores are those of the expected values around which values are drawn; single draws have larger errors."
     return _Check(trial, "trial", len(noted.rows), words, noted.spread)
 
 
 def _score_columns(table: Table, names: Sequence[str], check: _Check, method: str) -> list[ColumnCheck]:
-    """A score of every column in which values were hidden, in the order of the table."""
+    """Return the scores of every column with hidden values, in the order of the table."""
     checks, trial = [], check.trial
     for k in np.unique(trial.column).tolist():
         code, cells = table.codes[k], trial.column == k
@@ -201,7 +201,7 @@ def _score_columns(table: Table, names: Sequence[str], check: _Check, method: st
 
 
 def _score_method(method: str, columns: Sequence[ColumnCheck], n_missing: NDArray[np.int64]) -> MethodScore:
-    """Means over columns, each of which counts by its number of holes; those that do not vary have no standard deviation."""
+    """Average over columns, weighted by their missing values; constant columns are ignored, as their spread is 0."""
 
     def average(measure: Measure) -> float | None:
         parts = [
@@ -215,7 +215,7 @@ def _score_method(method: str, columns: Sequence[ColumnCheck], n_missing: NDArra
 
 
 def _overall(measure: Measure, methods: Sequence[MethodScore], columns: Sequence[ColumnCheck], method: str) -> Overall | None:
-    """What is found about all columns; nothing where none of them varies."""
+    """Return the finding over all columns; None if all are constant."""
     scores = {each.method: getattr(each, measure) for each in methods}
     own, simplest = scores[method], scores.get(MEAN)
     if own is None or simplest is None:
@@ -230,5 +230,5 @@ def _average(off: Cells, weight: Cells) -> float:
 
 
 def _off(truth: Cells, guess: Cells, size: float, *, labels: bool) -> Cells:
-    """How far off each guess is, or whether it is wrong; NaN where there is none."""
+    """Return the absolute error of each guess, or whether it is wrong; NaN where there is none."""
     return np.where(np.isnan(guess), np.nan, guess != truth) if labels else np.abs(guess - truth) / size

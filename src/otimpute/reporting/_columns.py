@@ -1,4 +1,4 @@
-"""Column by column: what was there, what was filled in, and whether promises were kept."""
+"""Reports on single columns: observed and imputed values, and violated constraints."""
 
 from __future__ import annotations
 
@@ -10,40 +10,40 @@ from numpy.typing import NDArray
 
 from .._text import count, number, number_beside, share
 from ..estimator import BaseImputer, Finding, Measure, Rating
-from ..table import CategoryCode, ColumnCode, MomentCode, NumberCode
+from ..table import CategoryCode, ColumnCode, ColumnKind, Family, MomentCode, NumberCode
 from ._before_after import BeforeAfter, Cells, centre_and_spread, is_pooled, labels_of
 from ._check import MOST_FREQUENT
 from ._scale import nice_labels, nice_places
 from ._trial import MEAN
-from .data import ColumnCheck, ColumnReport, Shape, Statistic, Violation
+from .data import ColumnCheck, ColumnReport, Shape, ShapeKind, Statistic, Violation
 
 _N_BINS = 32
-_FARTHEST = 0.005  # of the values on either side that bins may leave out
-_FAR = 0.5  # if these are farther out than so much of what the others span
+_FARTHEST = 0.005  # fraction of the values on either side that bins may leave out
+_FAR = 0.5  # if they are farther out than this fraction of the range of the others
 _FEW = 25
 _MOST_BARS = 14
-_TOO_FEW = "too few observed values to check the imputed ones on"
+_TOO_FEW = "too few observed values for a check"
 
 EMPTY, BELOW, ABOVE, NOT_WHOLE, UNKNOWN, CHANGED = (
-    "left empty", "below the lower bound", "above the upper bound", "not whole", "not among the categories",
-    "observed and then changed",
+    "still missing", "below the lower bound", "above the upper bound", "not an integer", "not among the categories",
+    "observed but changed",
 )  # fmt: skip
 
 
 def count_violations(imputer: BaseImputer, seen: BeforeAfter) -> dict[tuple[int, str], int]:
-    """How many cells break which promise, by column and promise."""
+    """Count the cells that violate a constraint, by column and kind of violation."""
     found: dict[tuple[int, str], int] = {}
     for k, code in enumerate(seen.codes):
         holes, still_holes = seen.holes[:, k], seen.still_holes[:, k]
         filled = seen.after[seen.filled[:, k], k]
         broken = {CHANGED: seen.changed[:, k]}
         if isinstance(code, NumberCode):
-            whole = code.whole or (code.kind in ("integer", "boolean") and imputer.integers == "round")
+            whole = code.whole or (code.kind in (ColumnKind.INTEGER, ColumnKind.BOOLEAN) and imputer.integers == "round")
             broken |= {BELOW: filled < code.low, ABOVE: filled > code.high, NOT_WHOLE: (filled % 1 != 0) & whole}
         if isinstance(code, CategoryCode):
             unknown = np.isnan(seen.after[:, k]) | is_pooled(code, seen.after[:, k])
             broken[UNKNOWN] = holes & ~still_holes & unknown
-        if code.family != "any" and imputer.training_table_.kept[k]:
+        if code.family != Family.ANY and imputer.training_table_.kept[k]:
             broken[EMPTY] = holes & still_holes
         for what, where in broken.items():
             if where.any():
@@ -60,7 +60,7 @@ def describe_columns(
     *,
     draws: bool,
 ) -> list[ColumnReport]:
-    """A report of every column, those with holes first, then in the order of the table."""
+    """Return a report on every column, incomplete columns first, then in the order of the table."""
     order = sorted(range(len(seen.names)), key=lambda k: n_missing[k] == 0)
     reports = []
     for k in order:
@@ -69,7 +69,7 @@ def describe_columns(
         imputed = seen.after[seen.filled[:, k], k]
         broken = [Violation(what, n) for (column, what), n in violations.items() if column == k]
         n_left = int(holes.sum()) - len(imputed)
-        none_filled = code.family == "any" or 0 < n_left == holes.sum()
+        none_filled = code.family == Family.ANY or 0 < n_left == holes.sum()
         n_filled = 0 if none_filled else int(n_missing[k]) - n_left
         check = "not checked on hidden values" if checks is None else checks.get(name, _TOO_FEW)
         light, words = _light(code, int(n_missing[k]), n_rows, n_filled, broken, check, draws=draws)
@@ -92,40 +92,40 @@ def _light(
     *,
     draws: bool,
 ) -> tuple[Rating, str]:
-    """A light and the reason for it; ``check`` may be the reason why there is none."""
+    """Return a rating and the reason for it; a string ``check`` is the reason why there was no check."""
     if broken:
         return Rating.BAD, "; ".join(f"{count(each.n_cells, 'value')} {each.what}" for each in broken) + "."
     if n_missing == 0:
         return Rating.GOOD, "Nothing was missing."
     missing = f"{share(n_missing / n_rows)} missing"
     if n_filled == 0:
-        return Rating.CAUTION, f"{missing}, left as they were: the imputer does not fill this column."
+        return Rating.CAUTION, f"{missing}, not imputed: the imputer does not support this column."
     if code.width == 0:
-        return Rating.GOOD, f"{missing}; filled with the only category there is."
+        return Rating.GOOD, f"{missing}; imputed by the only category."
     if isinstance(check, str):
         return Rating.UNKNOWN, f"{missing}; {check}."
     return check.finding.rating, f"{missing}; {_found(check, f'the {MOST_FREQUENT if code.has_labels else MEAN}', draws=draws)}"
 
 
 def _found(check: ColumnCheck, simplest: str, *, draws: bool) -> str:
-    """What hidden values show, in words."""
+    """Describe the result on hidden values."""
     match check.finding:
         case Finding.TOO_FEW:
             return f"{_TOO_FEW}."
         case Finding.EXACT:
-            return f"hidden values were found exactly, as they are by {simplest}."
+            return f"hidden values were imputed exactly, as by {simplest}."
         case Finding.NO_BETTER if draws:
-            return f"draws keep the spread of the column, single ones were no nearer than {simplest}."
+            return f"draws preserve the spread of the column, but single draws were not closer than {simplest}."
         case Finding.NO_BETTER:
-            return f"on hidden values no better than {simplest}: other columns say little about this one."
+            return f"on hidden values no better than {simplest}: other columns hardly predict this one."
     words = f"on hidden values {_compared(check, simplest)}"
     match check.finding:
         case Finding.MAY_BE_CHANCE:
-            return f"{words}: among {count(check.n_hidden, 'value')} that may be chance."
+            return f"{words}: with {count(check.n_hidden, 'value')} this may be chance."
         case Finding.MOSTLY_WRONG:
-            return f"{words}. It is more often wrong than right."
+            return f"{words}. Imputed values are more often wrong than right."
         case Finding.MOSTLY_IMPUTED:
-            return f"{words}. More than half of it is imputed."
+            return f"{words}. More than half of the column is imputed."
     return f"{words}."
 
 
@@ -162,20 +162,20 @@ def _bars(code: ColumnCode, values: Cells, observed: Cells, imputed: Cells) -> S
         rest = shares.sum(axis=1) - shares[:, first].sum(axis=1)
         labels = [*(labels[k] for k in first), f"{len(values) - len(first)} others"]
         shares = np.column_stack([shares[:, first], rest])
-    return Shape("bars", labels, [], shares[0].tolist(), shares[1].tolist(), [], 0)
+    return Shape(ShapeKind.BARS, labels, [], shares[0].tolist(), shares[1].tolist(), [], 0)
 
 
 def _bins(code: ColumnCode, observed: Cells, imputed: Cells) -> Shape:
     each = [values for values in (observed, imputed) if len(values)]
     low = min(float(np.quantile(values, _FARTHEST, method="lower")) for values in each)
     high = max(float(np.quantile(values, 1 - _FARTHEST, method="higher")) for values in each)
-    halves = np.concatenate(each) / 2  # a difference of huge numbers may be infinite
+    halves = np.concatenate(each) / 2  # halved, because a difference of huge numbers may overflow
     near = halves[(halves >= low / 2 - (edge := _FAR * (high / 2 - low / 2))) & (halves <= high / 2 + edge)]
     low, high = 2 * float(near.min()), 2 * float(near.max())
     if not high > low:
         low, high = low - 0.5, high + 0.5
 
-    def along(values: Cells) -> Cells:  # from 0 to 1; a difference of huge numbers may be infinite
+    def along(values: Cells) -> Cells:  # from 0 to 1, without overflow
         return (values / 2 - low / 2) / (high / 2 - low / 2)
 
     heights = [
@@ -189,7 +189,7 @@ def _bins(code: ColumnCode, observed: Cells, imputed: Cells) -> Shape:
     else:
         places = np.linspace(low, high, 3)
         labels = labels_of(code, places)
-    return Shape("bins", labels, along(places).tolist(), heights[0], heights[1], few, n_outside)
+    return Shape(ShapeKind.BINS, labels, along(places).tolist(), heights[0], heights[1], few, n_outside)
 
 
 def _statistics(code: ColumnCode, observed: Cells, imputed: Cells) -> list[Statistic]:
@@ -207,7 +207,7 @@ def _statistics(code: ColumnCode, observed: Cells, imputed: Cells) -> list[Stati
 
 
 def _summary(values: Cells, spread: float) -> dict[str, str]:
-    """In digits that suit what observed values differ by."""
+    """Return statistics, rounded to digits that suit the spread of the observed values."""
     mean, deviation = (float(each[0]) for each in centre_and_spread(values[:, None]))
     places: dict[str, Callable[[Cells], Any]] = {"median": np.median, "lowest": np.min, "highest": np.max}
     return {"mean": number_beside(mean, spread), "standard deviation": number(deviation)} | {

@@ -1,4 +1,4 @@
-"""How sure an imputer is, column by column, and of which cells it is least sure."""
+"""Summaries of error bars: typical ones by column, and the most uncertain cells."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _MOST_CELLS = 10
 
 
 def error_bars(imputer: BaseImputer, X: Any, X_imputed: Any) -> ErrorBarSummary | None:
-    """Of a table that was just fitted: typical error bars, and the least sure cells; None where the imputer has none."""
+    """Summarise the error bars of the table that was just fitted; None if the imputer has none."""
     table = read_table(imputer, X)
     rows = np.arange(len(table.holes))
     bars = bars_at(imputer, table, rows, fitted=True)
@@ -26,27 +26,27 @@ def error_bars(imputer: BaseImputer, X: Any, X_imputed: Any) -> ErrorBarSummary 
 
 
 def bars_at(imputer: BaseImputer, table: Table, rows: NDArray[np.int64], *, fitted: bool) -> Cells | None:
-    """Error bars ``[len(rows), d]`` of some rows: those of the fit, or those of new rows."""
+    """Return the error bars ``[len(rows), d]`` of some rows: those of the fit, or those of new rows."""
     if not has_error_bars(imputer):
         return None
-    if fitted and hasattr(imputer, "imputation_std_"):  # which is not in model files
+    if fitted and hasattr(imputer, "imputation_std_"):  # not stored in model files
         return bars_of(imputer, imputer.imputation_std_)[rows]
     part = rows_of(table, rows)
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # whoever imputed the table has heard them
+        warnings.simplefilter("ignore")  # they were already shown when the table was imputed
         transform: Any = imputer.transform
         return bars_of(imputer, transform(part.source.to_native() if part.is_frame else part.source, return_std=True)[1])
 
 
 def describe_bars(imputer: BaseImputer, table: Table, completed: Any, rows: NDArray[np.int64], bars: Cells) -> ErrorBarSummary:
-    """What the error bars of some ``rows`` say; values are those ``completed``, or what ``transform`` makes of them."""
+    """Summarise the error bars of some ``rows``; imputed values are those of ``completed``, or else of ``transform``."""
     names, holes = names_of(imputer), table.holes[rows]
     known = [np.flatnonzero(holes[:, k] & ~np.isnan(bars[:, k])) for k in range(len(names))]
     widest = [mine[np.argsort(-bars[mine, k], kind="stable")[:_MOST_CELLS]] for k, mine in enumerate(known)]
     places = np.unique(np.concatenate(widest))
     after = see(imputer, table, completed, rows[places]).after
     columns: list[ColumnBar] = []
-    cells: dict[bool, list[UnsureCell]] = {False: [], True: []}  # by whether they have labels
+    cells: dict[bool, list[UnsureCell]] = {False: [], True: []}  # numbers and labels
     for k, code in enumerate(table.codes):
         if not len(known[k]) or not code.width:
             continue

@@ -1,4 +1,4 @@
-"""The table as a whole: how columns go together, and where rows with imputed values lie."""
+"""The table as a whole: correlations, and a projection of the rows."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _WORTH_SAYING = 0.1
 
 
 def describe_joint(seen: BeforeAfter, rng: np.random.Generator) -> Joint:
-    """Correlations before and after, and the rows in the plane."""
+    """Return correlations before and after imputation, and a projection of the rows."""
     return Joint(_correlations(seen), _projection(seen, rng))
 
 
@@ -44,12 +44,12 @@ def _correlations(seen: BeforeAfter) -> Correlations | None:
 
 
 def _pairwise(values: Cells) -> Cells:
-    """Pearson's correlation of each pair of columns ``[d, d]``, over rows that have both; NaN for too few of these."""
+    """Return Pearson's correlations ``[d, d]`` over rows with both values; NaN if there are too few."""
     there = ~np.isnan(values)
     z, known = np.where(there, standardised(values), 0.0), there.astype(np.float64)
     n = known.T @ known
     with np.errstate(divide="ignore", invalid="ignore"):
-        sums, squares = z.T @ known, (z**2).T @ known  # of column a over rows that have b too
+        sums, squares = z.T @ known, (z**2).T @ known  # of column a over rows with both a and b
         variance = squares - sums**2 / n
         correlation = (z.T @ z - sums * sums.T / n) / np.sqrt(variance * variance.T)
     flat = variance <= 1e-12 * n
@@ -61,14 +61,14 @@ def _cells(matrix: Cells) -> list[list[float | None]]:
 
 
 def _projection(seen: BeforeAfter, rng: np.random.Generator) -> Projection | None:
-    """The two principal components of the completed, standardised table."""
+    """Project the completed, standardised table on its first two principal components."""
     z = np.nan_to_num(standardised(seen.coordinates))
-    z = np.clip(z[:, z.any(axis=0)], -_FARTHEST, _FARTHEST)  # one mistyped number must not be the whole picture
+    z = np.clip(z[:, z.any(axis=0)], -_FARTHEST, _FARTHEST)  # a single outlier must not dominate the projection
     if z.shape[1] < 2 or len(z) < 3:
         return None
     z -= z.mean(axis=0)
     _, sizes, axes = np.linalg.svd(z, full_matrices=False)
-    axes *= np.sign(axes[np.arange(len(axes)), np.abs(axes).argmax(axis=1)])[:, None]  # or signs would be arbitrary
+    axes *= np.sign(axes[np.arange(len(axes)), np.abs(axes).argmax(axis=1)])[:, None]  # make the signs deterministic
     rows = np.sort(rng.choice(len(z), min(len(z), _MOST_POINTS), replace=False))
     x, y = (z[rows] @ axes[:2].T).T
     n_imputed = seen.filled[rows].sum(axis=1)

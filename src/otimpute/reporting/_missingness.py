@@ -1,4 +1,4 @@
-"""What was not there: how much, together with what, and whether other columns tell."""
+"""Missing values: how many, in which patterns, and whether other columns predict them."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from scipy.stats import chi2, norm, rankdata
 
 from .._text import count, listed, number, share
 from ..gaussian import fit_gaussian
-from ..table import CategoryCode, ColumnCode, MomentCode, NumberCode
+from ..table import CategoryCode, ColumnCode, ColumnKind, MomentCode, NumberCode
 from ._before_after import BeforeAfter, Cells, is_nominal, standardised
 from .data import Association, ColumnHoles, Matrix, McarTest, MissingnessFacts, Pattern, Patterns, Predictors
 
@@ -30,16 +30,16 @@ _MOST_TESTED_COLUMNS = 40
 _MOST_TESTED_ROWS = 5000
 
 _CAVEAT = (
-    "Little's test compares column means between patterns of missingness under a normal model: it can find evidence against "
-    "missing completely at random, never for it, and it is unreliable for few rows or far from normal columns. No test can "
-    "tell whether values are missing because of what they are themselves."
+    "Little's test compares column means between patterns of missing values under a normal model: it can find evidence against "
+    "missing completely at random, never for it, and it is unreliable for few rows or strongly non-normal columns. No test can "
+    "tell whether values are missing because of the values themselves."
 )
 
 
 def describe_missingness(
     names: list[str], codes: tuple[ColumnCode, ...], holes: NDArray[np.bool_], seen: BeforeAfter
 ) -> MissingnessFacts:
-    """Of all rows how much is missing and in which patterns; of the ``seen`` ones what goes with it."""
+    """Count missing values and patterns in all rows, and find predictors of missing values in the ``seen`` rows."""
     n_rows = len(holes)
     n_missing = holes.sum(axis=0)
     columns = [
@@ -49,14 +49,14 @@ def describe_missingness(
 
 
 def _most_missing(holes: NDArray[np.bool_], most: int) -> NDArray[np.int64]:
-    """Columns with holes, those with most of them first."""
+    """Return incomplete columns, those with the most missing values first."""
     order = np.argsort(-holes.sum(axis=0), kind="stable")
     return order[holes[:, order].any(axis=0)][:most]
 
 
 def _patterns(names: list[str], holes: NDArray[np.bool_]) -> Patterns:
     shown = _most_missing(holes, _MOST_PATTERN_COLUMNS)
-    # Packed bits sort far faster than rows of booleans.
+    # Packed bits sort much faster than rows of booleans.
     packed, n_rows = np.unique(np.packbits(holes[:, shown], axis=1), axis=0, return_counts=True)
     order = np.argsort(-n_rows, kind="stable")[:_MOST_PATTERNS]
     bits = np.unpackbits(packed[order], axis=1, count=len(shown)).astype(bool)
@@ -81,7 +81,7 @@ def _matrix(names: list[str], holes: NDArray[np.bool_]) -> Matrix:
 
 
 def _predictors(seen: BeforeAfter) -> Predictors:
-    """Compare each column's values between rows where another one is missing and rows where it is not."""
+    """Compare each column's values between rows where another column is missing and rows where it is observed."""
     predicted = _most_missing(seen.holes, seen.holes.shape[1])
     able = [k for k, code in enumerate(seen.codes) if code.width]
     absent = seen.holes[:, predicted].astype(np.float64)
@@ -94,7 +94,7 @@ def _predictors(seen: BeforeAfter) -> Predictors:
     tested = np.argwhere(np.isfinite(strength))
     order = tested[np.argsort([p_value[t, k] for t, k in tested], kind="stable")]
     adjusted, worst = np.full(strength.shape, np.nan), 0.0
-    for rank, (t, k) in enumerate(order):  # Holm: the smallest of m by m, the next by m − 1, ...
+    for rank, (t, k) in enumerate(order):  # Holm: multiply the smallest of m by m, the next by m − 1, ...
         worst = max(worst, min(1.0, p_value[t, k] * (len(order) - rank)))
         adjusted[t, k] = worst
     telling = [(t, k) for t, k in order.tolist() if adjusted[t, k] < _SIGNIFICANT]
@@ -130,7 +130,7 @@ def _compare_numbers(values: Cells, absent: Cells) -> tuple[Cells, Cells, Cells]
 
 
 def _compare_categories(values: Cells, absent: Cells) -> tuple[Cells, Cells, Cells]:
-    """Pearson's test of independence for each column of ``absent``: Cramér's V, p-value, the category with most holes."""
+    """Pearson's test of independence for each column of ``absent``: Cramér's V, p-value, the category most often missing."""
     n, n_absent = len(values), absent.sum(axis=0)
     categories, place = np.unique(values, return_inverse=True)
     enough = (n_absent >= _FEWEST) & (n - n_absent >= _FEWEST) & (len(categories) > 1)
@@ -138,7 +138,7 @@ def _compare_categories(values: Cells, absent: Cells) -> tuple[Cells, Cells, Cel
     found, size = member.T @ absent, member.sum(axis=0)[:, None]  # [k, t], [k, 1]
     with np.errstate(divide="ignore", invalid="ignore"):
         expected = size * n_absent / n
-        # Categories where hardly a hole, or hardly a value, is to be expected count as one: χ² would find too much in them.
+        # Pool categories with small expected counts, for which χ² is too often significant.
         rare = np.minimum(expected, size - expected) < _FEWEST_EXPECTED
         pooled = [np.where(rare, each, 0).sum(axis=0) for each in (found, expected, size - expected)]
         parts = np.where(rare, 0, (found - expected) ** 2 * (1 / expected + 1 / (size - expected)))
@@ -162,7 +162,7 @@ def _in_words(seen: BeforeAfter, target: int, k: int, sign: float) -> str:
         rates = share(absent[here].mean()), share(absent[~here].mean())
         return f"missing in {rates[0]} of the rows where {name} is {code.labels[int(sign)]}, in {rates[1]} of the others"
     low, high = ("early", "late") if isinstance(code, MomentCode) else ("low", "high")
-    if isinstance(code, NumberCode) and code.kind == "boolean":
+    if isinstance(code, NumberCode) and code.kind == ColumnKind.BOOLEAN:
         low, high = "false", "true"
     middle = float(np.median(values))
     side = values > middle if sign > 0 else values < middle
@@ -170,13 +170,13 @@ def _in_words(seen: BeforeAfter, target: int, k: int, sign: float) -> str:
         side = values >= middle if sign > 0 else values <= middle
     here, elsewhere = (float(absent[rows].mean()) for rows in (side, ~side))
     words = f"missing more often where {name} is {high if sign > 0 else low}"
-    if here <= elsewhere:  # it is, but not on either side of the median
+    if here <= elsewhere:  # the test found a difference, but the halves do not show it
         return words
     return f"{words}: in {share(here)} of those rows, in {share(elsewhere)} of the others"
 
 
 def little_test(seen: BeforeAfter) -> McarTest:
-    """Little's χ² test on the columns that are numbers, dates or in order.
+    """Little's χ² test on the columns of numbers, dates and ordered categories.
 
     R. J. A. Little, A test of missing completely at random for multivariate data with missing values, JASA 83, 1988.
     """
@@ -195,7 +195,7 @@ def little_test(seen: BeforeAfter) -> McarTest:
         return McarTest(None, None, None, len(values), values.shape[1], len(patterns), f"Not tested: {why}.", _CAVEAT)
 
     if not seen.holes[:, by_holes].any():
-        return untested("no number, date or ordered category that varies is missing")
+        return untested("no column of varying numbers, dates or ordered categories has missing values")
     if values.shape[1] < 2:
         return untested("the test needs two columns of numbers, dates or ordered categories that vary")
     if len(values) <= 2 * values.shape[1]:
@@ -211,18 +211,18 @@ def little_test(seen: BeforeAfter) -> McarTest:
     if freedom <= 0:
         return untested("all rows have the same pattern")
     p_value = float(chi2.sf(statistic, freedom))
-    finds = "speaks" if p_value < _SIGNIFICANT else "gives a hint" if p_value < _HINT else "found nothing"
+    finds = "finds evidence" if p_value < _SIGNIFICANT else "finds weak evidence" if p_value < _HINT else "finds no evidence"
     words = (
         f"Little's test {finds} against values missing completely at random: χ² = {statistic:.1f}, {freedom:,} degrees of "
         f"freedom, p {_p(p_value)}."
     )
     if len(patterns) > len(values) / 2:
-        words += " Most rows have a pattern of their own, so the test can see little."
+        words += " Most rows have a unique pattern, so the test has little power."
     return McarTest(statistic, freedom, p_value, len(values), values.shape[1], len(patterns), words, _CAVEAT)
 
 
 def _varies(values: Cells) -> bool:
-    """Whether values differ enough for a normal model: few that are unlike all others would each look like a finding."""
+    """Whether values vary enough for a normal model; a few that differ from an otherwise constant column would not."""
     counts = np.unique(values, return_counts=True)[1]
     return len(counts) > 1 and counts.max() <= _MOST_ALIKE * len(values)
 
@@ -232,11 +232,11 @@ def _p(value: float) -> str:
 
 
 def speaks_against_chance(found: MissingnessFacts) -> str:
-    """In a sentence, what in the table speaks against values missing completely at random; empty if nothing does."""
+    """Return the evidence against values missing completely at random, in words; empty if there is none."""
     reasons = []
     if found.predictors.strongest:
         pairs = [f"{each.missing} by {each.column}" for each in found.predictors.strongest[:3]]
-        reasons.append(f"where values are missing can be told from other columns ({listed(pairs)})")
+        reasons.append(f"other columns predict where values are missing ({listed(pairs)})")
     if found.mcar.p_value is not None and found.mcar.p_value < _SIGNIFICANT:
-        reasons.append(f"Little's test speaks against chance (p {_p(found.mcar.p_value)})")
+        reasons.append(f"Little's test finds evidence against it (p {_p(found.mcar.p_value)})")
     return ", and ".join(reasons)

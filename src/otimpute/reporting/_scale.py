@@ -1,4 +1,4 @@
-"""HiddenRound numbers to label an axis with."""
+"""Round numbers for the labels of an axis."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _MOST_DECIMALS = 6
 
 
 def nice_places(low: float, high: float) -> NDArray[np.float64]:
-    """About five round numbers from ``low`` to ``high > low``.
+    """Return about five round numbers from ``low`` to ``high > low``.
 
     >>> nice_places(0.3, 9.2)
     array([2., 4., 6., 8.])
@@ -26,7 +26,7 @@ def nice_places(low: float, high: float) -> NDArray[np.float64]:
 
 
 def nice_labels(places: Sequence[float] | NDArray[np.float64]) -> list[str]:
-    """HiddenRound numbers with as many decimals as they all need; very large and very small ones with an exponent.
+    """Format round numbers with the same number of decimals; very large and very small ones with an exponent.
 
     >>> nice_labels([1.5, 2.0, 2.5]), nice_labels([0.0, 20.0]), nice_labels([1e-7, 2e-7])
     (['1.5', '2.0', '2.5'], ['0', '20'], ['1e-07', '2e-07'])

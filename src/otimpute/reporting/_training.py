@@ -1,4 +1,4 @@
-"""How the fit went: curves, or the experts that were trusted."""
+"""Training: curves, or the weights of the experts."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _MOST_COLUMNS = 40
 
 
 def describe_training(imputer: BaseImputer, columns_with_holes: Sequence[str]) -> Training:
-    """What an imputer keeps of its fit, in numbers and in words."""
+    """Describe an imputer's fit, in numbers and in words."""
     summary = imputer.fit_summary_
     history, counted = summary.history, summary.counted
     steps = history.get(counted, [])

@@ -1,4 +1,4 @@
-"""Hide observed values, and have an imputer and its peers fill them in."""
+"""Hide observed values, and impute them by an imputer and by simple methods."""
 
 from __future__ import annotations
 
@@ -23,26 +23,26 @@ from ._before_after import Cells, numbers_in, to_numbers
 Holes = NDArray[np.bool_]
 Guess = Callable[[Holes, int], Cells]  # which coordinates are missing, and in which round -> one number per cell
 
-MEAN = "column mean"  # the simplest guess at numbers
+MEAN = "column mean"  # the simplest imputation of numbers
 _PEERS = {"KNN": "knn", "ICE": "ice"}
 _SHARE_HIDDEN = 0.1
-_ENOUGH_HIDDEN = 60  # of a column
-_MOST_ICE_COORDINATES = 150  # of more, a chain of regressions takes minutes
-# Of a copy that is fitted again: what belongs to the original alone.
+_ENOUGH_HIDDEN = 60  # per column
+_MOST_ICE_COORDINATES = 150  # with more, ICE takes minutes
+# Parameters of the original that must not apply to a refitted copy.
 _OF_THE_ORIGINAL = {"verbose": 0, "checkpoint": None, "callbacks": None, "warm_start": False}
-_ONE_SPLIT = {"n_splits": 1}  # enough to weigh experts for a check, at half the time
+_ONE_SPLIT = {"n_splits": 1}  # enough to weight the experts for a check, in half the time
 _FAILURES = (DivergedError, ArithmeticError, np.linalg.LinAlgError)
 
 
 @dataclass(frozen=True)
 class HiddenTrial:
-    """What became of hidden values."""
+    """Hidden values and how methods imputed them."""
 
     column: NDArray[np.int64]  # [N]
     truth: Cells  # [N]
-    weight: Cells  # [N]: how much a value counts in its column
-    guesses: dict[str, Cells]  # [N] by method; NaN where a method was not asked
-    failures: dict[str, str]  # of methods that could not be tried
+    weight: Cells  # [N]: weight of a value in its column
+    guesses: dict[str, Cells]  # [N] by method; NaN where a method was not applied
+    failures: dict[str, str]  # messages of methods that failed
 
 
 @dataclass(frozen=True)
@@ -50,12 +50,12 @@ class HiddenRound:
     """Cells that are hidden together."""
 
     hidden: Holes  # [n, d]
-    scored: Holes  # [n, d]: those of them that are looked at
-    weight: Cells  # [n, d]: how much each counts in its column
+    scored: Holes  # [n, d]: the hidden cells that are scored
+    weight: Cells  # [n, d]: weight of each in its column
 
 
 def draw_rounds(imputer: BaseImputer, rows: Table, most_rounds: int, rng: np.random.Generator) -> list[HiddenRound]:
-    """Hide a tenth of columns with holes, the way their values are missing; again and again while these are few values."""
+    """Hide a tenth of the values of incomplete columns, in patterns like the missing ones; in more rounds if these are few."""
     usable = ~imputer.training_table_.empty
     groups = imputer.training_table_.layout.groups
     columns = np.unique(groups)
@@ -75,7 +75,7 @@ def draw_rounds(imputer: BaseImputer, rows: Table, most_rounds: int, rng: np.ran
 
 
 def run_trial(imputer: BaseImputer, rows: Table, rounds: Sequence[HiddenRound], methods: Mapping[str, Guess]) -> HiddenTrial:
-    """Have all methods fill in what is hidden in each round."""
+    """Impute the hidden values of each round by all methods."""
     truth, groups = numbers_in(rows), imputer.training_table_.encoding.groups
     guesses: dict[str, list[Cells]] = {name: [np.empty(0)] for name in methods}
     failures: dict[str, str] = {}
@@ -86,7 +86,7 @@ def run_trial(imputer: BaseImputer, rows: Table, rounds: Sequence[HiddenRound], 
         for name in [name for name in methods if name not in failures] if each.scored.any() else ():
             try:
                 with warnings.catch_warnings():
-                    warnings.simplefilter("ignore")  # the original's fit has said what there is to say
+                    warnings.simplefilter("ignore")  # the fit of the original already showed them
                     guesses[name].append(methods[name](missing, k)[each.scored])
             except _FAILURES as error:
                 failures[name] = str(error)
@@ -98,17 +98,17 @@ def run_trial(imputer: BaseImputer, rows: Table, rounds: Sequence[HiddenRound], 
 
 
 def by_peers(original: BaseImputer, rows: Table, seed: int, *, rounded: bool = True) -> dict[str, Guess]:
-    """Simple methods, fitted to what is left of the rows."""
+    """Return simple methods, fitted on the values that are not hidden."""
     return {name: by_copy(make_imputer(peer, {}), original, rows, seed, rounded=rounded) for name, peer in _PEERS.items()}
 
 
 def by_mean(original: BaseImputer, rows: Table, seed: int) -> Guess:
-    """The mean, or the most frequent category, of what is left of the rows."""
+    """Return a method that imputes the mean or most frequent category of the values that are not hidden."""
     return by_copy(make_imputer("mean", {}), original, rows, seed)
 
 
 def by_training_mean(original: BaseImputer, rows: Table) -> Guess:
-    """The mean of the rows that the imputer was fitted to."""
+    """Return a method that imputes the mean of the rows that the imputer was fitted on."""
 
     def guess(missing: Holes, _: int) -> Cells:
         trained = original.training_table_.rows.centre
@@ -119,7 +119,7 @@ def by_training_mean(original: BaseImputer, rows: Table) -> Guess:
 
 
 def by_record(noted: HiddenValues, numbers: Cells, rows: Table) -> Guess:
-    """What an imputer noted of each value that its own fit hid; ``rows`` are those of that trial, rounds its splits."""
+    """Return what an imputer recorded for the values hidden in its own fit; ``rows`` are those of that trial."""
 
     def guess(_: Holes, k: int) -> Cells:
         cells, table = noted.split == k, np.full(rows.holes.shape, np.nan)
@@ -130,7 +130,7 @@ def by_record(noted: HiddenValues, numbers: Cells, rows: Table) -> Guess:
 
 
 def in_part(guess: Guess, rows: Table, part: NDArray[np.int64], n_rounds: int) -> Guess:
-    """A method that takes long, and is asked about some of the rows in the first rounds; elsewhere its guess is NaN."""
+    """Restrict a slow method to some of the rows in the first rounds; elsewhere it returns NaN."""
 
     def some(missing: Holes, k: int) -> Cells:
         numbers = np.full(rows.holes.shape, np.nan)
@@ -142,7 +142,7 @@ def in_part(guess: Guess, rows: Table, part: NDArray[np.int64], n_rounds: int) -
 
 
 def by_model(imputer: BaseImputer, rows: Table) -> Guess:
-    """The imputer itself, to which these are new rows."""
+    """Return the imputer itself as a method; the rows must be new to it."""
 
     def guess(missing: Holes, _: int) -> Cells:
         usable = ~imputer.training_table_.empty
@@ -153,9 +153,9 @@ def by_model(imputer: BaseImputer, rows: Table) -> Guess:
 
 
 def by_copy(imputer: BaseImputer, original: BaseImputer, rows: Table, seed: int, *, rounded: bool = True) -> Guess:
-    """A fresh copy of an imputer, fitted to what is left of the rows, which it sees as the original does.
+    """Return a method that fits a copy of an imputer on the values that are not hidden, encoded as by the original.
 
-    Whole numbers are guessed as they would be written, unless they are compared with guesses that are not ``rounded``.
+    Integers are rounded as in the imputed table, unless ``rounded`` is False.
     """
 
     def guess(missing: Holes, k: int) -> Cells:
@@ -165,10 +165,10 @@ def by_copy(imputer: BaseImputer, original: BaseImputer, rows: Table, seed: int,
         if own.get("n_splits", 0) is None:
             settings |= _ONE_SPLIT
         if not isinstance(own.get("initial", ""), str):
-            settings["initial"] = "auto"  # a table of one's own has other rows
+            settings["initial"] = "auto"  # a user's initial table has other rows
         copy.set_params(**{name: value for name, value in (_OF_THE_ORIGINAL | settings).items() if name in own})
         training = original.training_table_
-        usable = ~training.empty & ~missing.all(axis=0)  # other rows, or some of them, may lack what training had
+        usable = ~training.empty & ~missing.all(axis=0)  # a column may have no value in these rows
         layout = ColumnLayout.of(training.encoding, usable)
         draw = seed_from(int(generator(seed + k, "copy").integers(2**31)))
         fit = copy.fit_cells(_without(rows, missing)[:, usable], missing[:, usable], layout, seed=draw)
@@ -178,12 +178,12 @@ def by_copy(imputer: BaseImputer, original: BaseImputer, rows: Table, seed: int,
 
 
 def _without(rows: Table, missing: Holes) -> NDArray[np.floating]:
-    """Coordinates in which nobody can find what is hidden."""
+    """Return the coordinates with NaN where hidden."""
     return np.where(missing, rows.values.dtype.type(np.nan), rows.values)
 
 
 def _filled(imputer: BaseImputer, rows: Table, missing: Holes, usable: Holes, cells: Cells, *, rounded: bool = True) -> Cells:
-    """One number per cell, of coordinates whose ``usable`` columns were filled with ``cells``, row by row."""
+    """Return one number per cell, after filling the ``usable`` columns with ``cells``, row by row."""
     completed = _without(rows, missing).astype(np.float64)
     block = completed[:, usable]
     block[missing[:, usable]] = cells

@@ -1,4 +1,4 @@
-"""The first thing readers see: their questions, answered in a line each."""
+"""The verdict of a report: short answers to the most important questions."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from ._missingness import speaks_against_chance
 from ._trial import MEAN
 from .data import ColumnReport, HiddenCheck, Light, MissingnessFacts, TableFacts, Training
 
-_CANNOT_KNOW = "Whether values are missing because of what they are themselves, no data can tell."
+_CANNOT_KNOW = "The data cannot tell whether values are missing because of the values themselves."
 
 
 def give_verdict(
@@ -24,7 +24,7 @@ def give_verdict(
     *,
     draws: bool,
 ) -> list[Light]:
-    """A light per question."""
+    """Return a rating and an answer per question."""
     if table.n_missing == 0:
         return [Light("kept", Rating.GOOD, "Is everything filled in?", "Nothing was missing.")]
     return [
@@ -42,36 +42,36 @@ def _filled_and_kept(columns: Sequence[ColumnReport]) -> Light:
     if broken:
         n_cells = sum(each.n_cells for column in broken for each in column.violations)
         return Light(
-            "kept", Rating.BAD, question, f"{count(n_cells, 'cell')} broke a promise, in {listed([c.name for c in broken])}."
+            "kept", Rating.BAD, question, f"{count(n_cells, 'cell')} with problems, in {listed([c.name for c in broken])}."
         )
     left = [column.name for column in columns if column.n_filled < column.n_missing]
     n_filled = sum(column.n_filled for column in columns)
-    kept = f"{count(n_filled, 'hole')} filled; observed values untouched, bounds and categories kept"
+    kept = f"{count(n_filled, 'missing value')} imputed; observed values unchanged, bounds and categories respected"
     if left:
-        return Light("kept", Rating.CAUTION, question, f"{kept}. Holes stay in {listed(left)}.")
+        return Light("kept", Rating.CAUTION, question, f"{kept}. Some values are still missing in {listed(left)}.")
     return Light("kept", Rating.GOOD, question, f"All {kept}." if n_filled > 1 else f"{kept}.")
 
 
 def _converged(training: Training) -> Light:
-    question = "Did the fit come to an end?"
+    question = "Did the fit converge?"
     if training.left_out:
         answer = " ".join(f"Left out: {each.expert} ({each.words})." for each in training.left_out)
         return Light("converged", Rating.CAUTION, question, answer)
     if training.converged is None:
-        return Light("converged", Rating.GOOD, question, "Nothing is known to have cut it short.")
+        return Light("converged", Rating.GOOD, question, "There is no sign that it was stopped early.")
     return Light("converged", Rating.GOOD if training.converged else Rating.CAUTION, question, training.words[0])
 
 
 def _better(check: HiddenCheck | None, no_check: str, *, draws: bool) -> Light:
-    question = "Is it better than the simplest guess on hidden values?"
+    question = "Is it better than the simplest imputation, on hidden values?"
     if check is None:
         return Light("better", Rating.UNKNOWN, question, no_check)
     if not check.overall:
-        return Light("better", Rating.UNKNOWN, question, "Too few values of columns that vary could be hidden to tell.")
+        return Light("better", Rating.UNKNOWN, question, "Too few values could be hidden to tell.")
     light = rate([each.finding for each in check.overall], draws=draws)
     is_better = [each.finding.rating is Rating.GOOD for each in check.overall]
     yes = "Yes" if all(is_better) else "In part" if any(is_better) else "No"
-    note = " Draws keep the spread of columns: single ones are further off than expected values by design." if draws else ""
+    note = " Draws preserve the spread of columns: single draws have larger errors than expected values." if draws else ""
     return Light(
         "better", light, question, f"{yes}: {', and '.join(_against_peers(each, check) for each in check.overall)}.{note}"
     )
@@ -93,7 +93,7 @@ def _wrong(rate: float, *, in_full: bool = False) -> str:
 
 
 def _trusted(columns: Sequence[ColumnReport]) -> Light:
-    question = "Is there a column not to be trusted?"
+    question = "Are there columns that should not be trusted?"
     filled = [column for column in columns if column.n_filled]
     bad = [column.name for column in columns if column.light is Rating.BAD]
     doubtful = [column.name for column in filled if column.light is Rating.CAUTION]
@@ -102,18 +102,18 @@ def _trusted(columns: Sequence[ColumnReport]) -> Light:
         return Light("trusted", Rating.BAD, question, f"Yes: {listed(bad)}.")
     if doubtful:
         return Light(
-            "trusted", Rating.CAUTION, question, f"Take care with {listed(doubtful)}: the report says why, column by column."
+            "trusted", Rating.CAUTION, question, f"Be careful with {listed(doubtful)}; the report on each column says why."
         )
     if unknown:
         return Light("trusted", Rating.UNKNOWN, question, f"Could not be checked: {listed(unknown)}.")
-    answer = "No: in every column imputed values beat the simplest guess on hidden values, or were exact as it was."
+    answer = "No: in every column, hidden values were imputed better than by the simplest method, or exactly."
     return Light("trusted", Rating.GOOD, question, answer)
 
 
 def _by_chance(missingness: MissingnessFacts) -> Light:
-    question = "Are values missing by chance alone?"
+    question = "Are values missing completely at random?"
     against = speaks_against_chance(missingness)
     if against:
-        answer = f"No: {against}. Imputation can allow for what other columns tell. {_CANNOT_KNOW}"
+        answer = f"No: {against}. Imputation can account for what depends on other columns. {_CANNOT_KNOW}"
         return Light("chance", Rating.CAUTION, question, answer)
-    return Light("chance", Rating.UNKNOWN, question, f"Nothing found in the table speaks against it. {_CANNOT_KNOW}")
+    return Light("chance", Rating.UNKNOWN, question, f"There is no evidence against it in the table. {_CANNOT_KNOW}")

@@ -1,4 +1,4 @@
-"""Gather what a report says from an imputer and a table; neither is changed."""
+"""Collect the content of a report from an imputer and a table, without changing either."""
 
 from __future__ import annotations
 
@@ -49,13 +49,13 @@ def collect(
     command: str | None = None,
     not_used: Sequence[str] = (),
 ) -> ReportData:
-    """Everything a report on a fitted imputer and a table says; the parameters are those of `report`.
+    """Collect the content of a report on a fitted imputer and a table; the parameters are those of `report`.
 
-    ``source`` and ``command`` are the names of the table's file and of the command that asked for the report, if there were;
-    ``not_used`` are columns of that file which are not in ``X``.
+    ``source`` is the name of the table's file and ``command`` the shell command that created the report, if any; ``not_used``
+    are columns of the file that are not in ``X``.
     """
     if not isinstance(imputer, BaseImputer):
-        raise TypeError(f"imputer must be one of otimpute's, got {type(imputer).__name__}; fit an AutoImputer, for example")
+        raise TypeError(f"imputer must be from otimpute, got {type(imputer).__name__}; fit an AutoImputer, for example")
     check_is_fitted(imputer)
     check_flag("check", check)
     check_count("max_rows", max_rows, at_least=10)
@@ -78,7 +78,7 @@ def collect(
         X_imputed is None,
     )  # fmt: skip
     missingness = describe_missingness(names, table.codes, table.holes, seen)
-    checked = check_on_hidden(imputer, table, max_rows, seed) if check else "It was not asked for."
+    checked = check_on_hidden(imputer, table, max_rows, seed) if check else "It was not requested."
     done = checked if isinstance(checked, HiddenCheck) else None
     draws = getattr(imputer, "target", "") == "distribution"
     checks = {each.name: each for each in done.columns} if done else None
@@ -111,16 +111,16 @@ def collect(
 def _notes(facts: TableFacts, not_used: Sequence[str]) -> list[str]:
     notes = []
     if not_used:
-        notes.append(f"Not used, not filled and not in this report: {listed(not_used)}.")
+        notes.append(f"Columns neither used, nor imputed, nor in this report: {listed(not_used)}.")
     if facts.n_shown < facts.n_rows:
         notes.append(
-            f"The table has {count(facts.n_rows, 'row')}: how much is missing was counted in all of them, pictures and "
-            f"comparisons show a random sample of {facts.n_shown:,}."
+            f"The table has {count(facts.n_rows, 'row')}: missing values were counted in all of them, figures and "
+            f"comparisons use a random sample of {facts.n_shown:,}."
         )
     if facts.from_transform and facts.n_missing:
         notes.append(
             f"Values{' of the sample' * (facts.n_shown < facts.n_rows)} were imputed for this report by transform, which "
-            "treats every row alone; fit_transform may have given others. Pass X_imputed to see those."
+            "treats every row separately; fit_transform may give other values. Pass X_imputed to show those."
         )
     return notes
 
@@ -132,8 +132,8 @@ def _reproduce(imputer: BaseImputer, table: Table, source: str | None, command: 
     if not isinstance(random_state, Integral):
         given = "None" if random_state is None else f"a {type(random_state).__name__}"
         words.append(
-            f"random_state was {given}: a method that draws at random gives other values next time; "
-            "pass a number to get the same."
+            f"random_state was {given}: a randomised method gives other values next time; "
+            "pass an integer for reproducible results."
         )
     home = "otimpute" if type(imputer).__name__ in otimpute.__all__ else type(imputer).__module__.rpartition(".")[0]
     read = f"pd.read_csv({source!r})" if source and source.endswith(".csv") else f"...  # {source or 'your table'}"
@@ -171,7 +171,7 @@ def _versions() -> dict[str, str]:
 
 
 def _fingerprint(names: Sequence[str], table: Table) -> str:
-    """A number that changes with any name, value or hole, or the order of rows."""
+    """Return a hash of names, values, missing entries and the order of rows."""
     digest = hashlib.sha256(repr((table.holes.shape, *names)).encode())
     place = 0
     for k, code in enumerate(table.codes):
@@ -183,7 +183,7 @@ def _fingerprint(names: Sequence[str], table: Table) -> str:
             digest.update(repr(code.categories).encode())
         pools = isinstance(code, CategoryCode) and code.pools_rest
         unread = ~table.holes[:, k] & (table.missing[:, place] | pools if code.width else True)
-        if unread.any():  # texts, and categories that are rare or that training did not have
+        if unread.any():  # text, and categories that are rare or were not in training
             digest.update(repr(table.source[:, k].to_list()).encode())
         place += code.width
     digest.update(np.packbits(table.holes).tobytes())

@@ -1,4 +1,4 @@
-"""What a report says, as plain data: everything that pictures and words are made of, and nothing that is not shown."""
+"""The content of a report as plain data."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import math
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
+from .._text import Keyword
 from ..estimator import Finding, Measure, Overall, Rating
 
 _DIGITS = 6
@@ -13,7 +14,7 @@ _DIGITS = 6
 
 @dataclass(frozen=True)
 class Light:
-    """One question that readers have, and the short answer."""
+    """A question, its rating and a short answer."""
 
     key: str
     light: Rating
@@ -23,7 +24,7 @@ class Light:
 
 @dataclass(frozen=True)
 class TableFacts:
-    """What was imputed."""
+    """Facts about the table that was imputed."""
 
     source: str | None  # the name of its file
     imputer: str
@@ -31,13 +32,13 @@ class TableFacts:
     n_columns: int
     n_missing: int
     n_incomplete_rows: int
-    n_shown: int  # rows that pictures are made of: all, or a sample
-    from_transform: bool  # whether values were imputed for the report, each row alone
+    n_shown: int  # rows used for figures: all, or a sample
+    from_transform: bool  # whether values were imputed for the report, by `transform`
 
 
 @dataclass(frozen=True)
 class ColumnHoles:
-    """How much is missing in one column."""
+    """Missing values of one column."""
 
     name: str
     kind: str
@@ -49,14 +50,14 @@ class ColumnHoles:
 class Pattern:
     """Which columns are missing together, and how often."""
 
-    missing: list[int]  # places in the list of columns
+    missing: list[int]  # indices of columns
     n_rows: int
     share: float
 
 
 @dataclass(frozen=True)
 class Patterns:
-    """The most frequent patterns of the columns with most holes."""
+    """The most frequent patterns of the columns with the most missing values."""
 
     columns: list[str]
     rows: list[Pattern]
@@ -66,7 +67,7 @@ class Patterns:
 
 @dataclass(frozen=True)
 class Matrix:
-    """The share that is missing, by blocks of consecutive rows and by column, both in the order of the table."""
+    """Fraction of missing values by blocks of consecutive rows and by column, both in the order of the table."""
 
     columns: list[str]
     first_rows: list[int]  # of each block, from 1
@@ -77,18 +78,18 @@ class Matrix:
 
 @dataclass(frozen=True)
 class Association:
-    """A column whose values tell where another one is missing."""
+    """A column whose values predict where another one is missing."""
 
     missing: str
     column: str
     strength: float  # 0 to 1: rank-biserial correlation, or Cramér's V for categories
-    p_value: float  # corrected for the number of pairs that were looked at (Holm)
+    p_value: float  # corrected for the number of tested pairs (Holm)
     words: str
 
 
 @dataclass(frozen=True)
 class Predictors:
-    """How much the values of one column (across) tell about where another (down) is missing."""
+    """How well the values of one column (across) predict where another (down) is missing."""
 
     missing: list[str]
     columns: list[str]
@@ -113,7 +114,7 @@ class McarTest:
 
 @dataclass(frozen=True)
 class MissingnessFacts:
-    """Everything about what was not there."""
+    """Facts about missing values."""
 
     columns: list[ColumnHoles]
     patterns: Patterns
@@ -124,7 +125,7 @@ class MissingnessFacts:
 
 @dataclass(frozen=True)
 class Curve:
-    """A quantity in the course of training."""
+    """A quantity during training."""
 
     name: str
     steps: list[float]
@@ -133,7 +134,7 @@ class Curve:
 
 @dataclass(frozen=True)
 class Weights:
-    """What an imputer of many experts trusts, column by column."""
+    """Weights of the experts of an ensemble, by column."""
 
     experts: list[str]
     columns: list[str]
@@ -143,7 +144,7 @@ class Weights:
 
 @dataclass(frozen=True)
 class LeftOutMethod:
-    """An expert that could not be asked."""
+    """An expert that was not used."""
 
     expert: str
     why: str  # "no time" or "failed"
@@ -152,33 +153,40 @@ class LeftOutMethod:
 
 @dataclass(frozen=True)
 class Training:
-    """How the fit went."""
+    """Facts about the fit."""
 
     words: list[str]
     converged: bool | None
     step_name: str
     curves: list[Curve]
     weights: Weights | None
-    left_out: list[LeftOutMethod]  # of many experts
-    judgement: dict[str, Any] | None  # what an imputer that hides values itself found, as data
+    left_out: list[LeftOutMethod]  # experts of an ensemble
+    judgement: dict[str, Any] | None  # findings of an imputer that hides values itself
+
+
+class ShapeKind(Keyword):
+    """How the values of a column are drawn."""
+
+    BINS = "bins"  # numbers, dates
+    BARS = "bars"  # values and categories
 
 
 @dataclass(frozen=True)
 class Shape:
-    """Observed against imputed values of a column: shares of bins, or of values."""
+    """Distributions of the observed and imputed values of a column: fractions per bin or value."""
 
-    kind: str  # "bins" (numbers, dates) or "bars" (values and categories)
-    labels: list[str]  # of bars; of bins: some places along the axis
-    at: list[float]  # where the labels of bins stand, from 0 to 1
+    kind: ShapeKind
+    labels: list[str]  # of bars; for bins, the axis labels
+    at: list[float]  # positions of the labels of bins, from 0 to 1
     observed: list[float]
     imputed: list[float]
-    few: list[float]  # where imputed values stand, from 0 to 1, if they are few
-    n_outside: int  # values that lie outside the bins, which leave out the farthest ones
+    few: list[float]  # positions of the imputed values, from 0 to 1, if they are few
+    n_outside: int  # outliers not shown in the bins
 
 
 @dataclass(frozen=True)
 class Statistic:
-    """One line of a comparison."""
+    """A statistic of the observed and of the imputed values."""
 
     name: str
     observed: str
@@ -187,7 +195,7 @@ class Statistic:
 
 @dataclass(frozen=True)
 class Violation:
-    """Imputed values that break a promise."""
+    """Values that violate a constraint."""
 
     what: str
     n_cells: int
@@ -195,7 +203,7 @@ class Violation:
 
 @dataclass(frozen=True)
 class ColumnReport:
-    """What was there and what was filled in, in one column."""
+    """Report on one column."""
 
     name: str
     kind: str
@@ -207,41 +215,41 @@ class ColumnReport:
     shape: Shape | None
     statistics: list[Statistic]
     violations: list[Violation]
-    error_bar: str = ""  # a typical one, in words
+    error_bar: str = ""  # a typical error bar, in words
 
 
 @dataclass(frozen=True)
 class ColumnBar:
-    """How far off an imputed value of a column typically may be."""
+    """Typical error bar of the imputed values of a column."""
 
     name: str
-    typical: float  # median, in the column's units (dates: seconds); of categories and booleans the chance to be wrong
+    typical: float  # median, in the column's units (dates: seconds); for categories and booleans, the probability of an error
     words: str
 
 
 @dataclass(frozen=True)
 class UnsureCell:
-    """An imputed value that may be far off."""
+    """An uncertain imputed value."""
 
     row: int  # from 1
     column: str
     value: str
     bar: str
-    size: float  # of the bar, in standard deviations of the column, or the chance to be wrong
+    size: float  # of the bar, in standard deviations of the column, or the probability of an error
 
 
 @dataclass(frozen=True)
 class ErrorBarSummary:
-    """What an imputer says about how sure it is."""
+    """Summary of an imputer's error bars."""
 
     columns: list[ColumnBar]
-    numbers: list[UnsureCell]  # the least sure first
+    numbers: list[UnsureCell]  # the most uncertain first
     categories: list[UnsureCell]
 
 
 @dataclass(frozen=True)
 class Correlations:
-    """How columns go together, before (rows that have both) and after."""
+    """Correlations before (over rows with both values) and after imputation."""
 
     columns: list[str]
     before: list[list[float | None]]
@@ -252,10 +260,10 @@ class Correlations:
 
 @dataclass(frozen=True)
 class Projection:
-    """Rows in the plane in which they vary most."""
+    """Rows projected on their first two principal components."""
 
     points: list[list[float]]  # x, y, number of imputed values
-    explained: list[float]  # shares of the variance
+    explained: list[float]  # fractions of the variance
     n_rows: int
 
 
@@ -269,41 +277,41 @@ class Joint:
 
 @dataclass(frozen=True)
 class MethodScore:
-    """How far off a method was on hidden values of all columns."""
+    """Scores of a method on the hidden values of all columns."""
 
     method: str
-    # Means over columns, each counted by its holes in the table.
+    # Means over columns, weighted by their missing values.
     error: float | None  # numbers and dates: mean absolute error in standard deviations of the column
-    wrong: float | None  # categories and booleans: share of wrong ones
+    wrong: float | None  # categories and booleans: fraction of wrong values
     failure: str = ""
 
 
 @dataclass(frozen=True)
 class ColumnCheck:
-    """The same in one column."""
+    """Scores of all methods on the hidden values of one column."""
 
     name: str
     n_hidden: int
     measure: Measure  # "error" (mean absolute, in `unit`) or "wrong" (share)
-    unit: str  # what errors are in: "" for the column's own unit
-    spread: float | None  # standard deviation of the observed values, in `unit`; None where a guess is right or wrong
-    method: str  # this imputer's
+    unit: str  # of the errors: "" for the column's own unit
+    spread: float | None  # standard deviation of the observed values, in `unit`; None for labels
+    method: str  # the name of this imputer
     scores: dict[str, float]  # by method
-    against_mean: float | None  # this imputer's score over that of the mean
+    against_mean: float | None  # this imputer's score divided by that of the mean
     lead: float | None  # by how many standard errors this imputer is better than the mean
     finding: Finding
-    points: list[list[float]]  # true value, imputed value
-    pairs: list[list[Any]]  # of categories: true one, imputed one, how often
+    points: list[list[float]]  # (true value, imputed value)
+    pairs: list[list[Any]]  # for categories: (true, imputed, count)
 
 
 @dataclass(frozen=True)
 class HiddenCheck:
-    """What the method makes of observed values that are hidden from it."""
+    """Results of the check on hidden values."""
 
     n_hidden: int
     n_rows: int
     method: str
-    filled_by: str  # "model" (as it is), "copy" (fitted to what was not hidden) or "trial" (of the imputer's own fit)
+    filled_by: str  # "model" (as fitted), "copy" (refitted without the hidden values) or "trial" (in the imputer's own fit)
     words: list[str]
     methods: list[MethodScore]
     overall: list[Overall]  # this imputer against the mean
@@ -312,7 +320,7 @@ class HiddenCheck:
 
 @dataclass(frozen=True)
 class Reproduce:
-    """What is needed to get the same again."""
+    """Information to reproduce the imputation."""
 
     date: str
     parameters: dict[str, str]
@@ -325,7 +333,7 @@ class Reproduce:
 
 @dataclass(frozen=True)
 class ReportData:
-    """A whole report."""
+    """The content of a report."""
 
     title: str
     table: TableFacts
@@ -333,15 +341,15 @@ class ReportData:
     missingness: MissingnessFacts
     training: Training
     columns: list[ColumnReport]
-    error_bars: ErrorBarSummary | None  # of imputers that have them
+    error_bars: ErrorBarSummary | None  # None if the imputer has none
     joint: Joint
     check: HiddenCheck | None
-    no_check: str  # why there is none
+    no_check: str  # why there is no check
     reproduce: Reproduce
     notes: list[str] = field(default_factory=list)
 
     def as_dict(self) -> dict[str, Any]:
-        """For JSON: numbers to six digits, and null for those that are not finite."""
+        """Return the report as JSON data: numbers are rounded to six digits, and None if not finite."""
         return _plain(asdict(self))  # type: ignore[no-any-return]
 
 

@@ -1,4 +1,4 @@
-"""`otimpute.report`: what was missing, what was filled in, and whether to believe it, in one page."""
+"""`otimpute.report`: a report on missing and imputed values, and how far to trust them."""
 
 from __future__ import annotations
 
@@ -18,29 +18,29 @@ from .data import ReportData
 
 @dataclass(frozen=True)
 class Report:
-    """A report: plain ``data``, and the page made of it. Shows itself in notebooks."""
+    """A report: its ``data`` and the HTML page made from it, which notebooks display."""
 
     data: ReportData
 
     @cached_property
     def html(self) -> str:
-        """The page: one file that needs no other, and no network."""
+        """The page as a single self-contained HTML file."""
         from .render import render
 
         return render(self.data)
 
     def as_dict(self) -> dict[str, Any]:
-        """Everything the report says, as JSON can hold it."""
+        """Return the content of the report as JSON data."""
         return self.data.as_dict()
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the page to a file, whole or not at all."""
+        """Write the page to a file, atomically."""
         page = self.html.encode()
         with appears_whole(Path(path)) as part:
             part.write_bytes(page)
 
     def _repr_html_(self) -> str:
-        # A frame of its own keeps the styles of the page and of the notebook apart; it may run its script and nothing else.
+        # An iframe separates the styles of the page and the notebook; the sandbox allows only the page's script.
         frame = element(
             "iframe", srcdoc=self.html, sandbox="allow-scripts", title=self.data.title, width="100%", height="800",
             style="border: 1px solid #8884; border-radius: 6px",
@@ -58,36 +58,36 @@ def report(
     max_rows: int = 10_000,
     random_state: int = 0,
 ) -> Report:
-    """Show what was missing in a table, what an imputer filled in, and whether to believe it.
+    """Create a report on the missing values of a table, the imputed values, and how far to trust them.
 
-    The page has a verdict in plain words; how much is missing, in which patterns, and what goes with it; how the fit went;
-    observed against imputed values of every column; correlations before and after; how far off the method is on values that
-    are hidden from it, next to the column mean, KNN and ICE; and what is needed to reproduce it all. Neither the imputer nor
-    the table is changed.
+    The page has a verdict in plain words; the number, patterns and predictors of missing values; the progress of the fit;
+    observed and imputed values of every column; correlations before and after; the errors of the imputer on hidden values,
+    compared with the column mean, KNN and ICE; and information to reproduce the result. Neither the imputer nor the table is
+    changed.
 
     Parameters
     ----------
     imputer : a fitted imputer of otimpute
     X : array or frame [n_rows, n_columns]
-        A table with holes: the one it was fitted to, or another with the same columns.
+        A table with missing values: the one it was fitted on, or another with the same columns.
     path : path, default=None
-        Where to write the page.
+        File to write the page to.
     X_imputed : array or frame, default=None
-        What ``fit_transform`` or ``transform`` made of ``X``; without it, holes are filled by ``imputer.transform`` for the
-        report, which treats every row alone.
+        The result of ``fit_transform(X)`` or ``transform(X)``; by default, values are imputed for the report by
+        ``imputer.transform``, which treats every row separately.
     check : bool, default=True
-        Hide some of the observed values, of at most 2000 rows, and fill them in. Rows that the imputer was not fitted to are
-        filled as ``transform`` fills them; for the table of the fit a copy is fitted to what is left, which takes about as
-        long as the first fit did.
+        Whether to hide some observed values, of at most 2000 rows, and impute them. Rows that the imputer was not fitted on
+        are imputed as by ``transform``; for the training table, a copy is fitted on the remaining values, which takes about
+        as long as the first fit.
     max_rows : int, default=10000
-        Pictures and comparisons of a longer table are made from a sample of so many rows; the page says so.
+        For longer tables, figures and comparisons use a random sample of this many rows; the page says so.
     random_state : int, default=0
-        For that sample and the hidden values.
+        Seed of that sample and of the hidden values.
 
     Returns
     -------
     Report
-        With ``data``, ``as_dict()``, ``html`` and ``save(path)``; in a notebook it shows itself.
+        An object with ``data``, ``as_dict()``, ``html`` and ``save(path)``; notebooks display it.
 
     Examples
     --------
@@ -102,10 +102,10 @@ def report(
     >>> found = otimpute.report(imputer, X, X_imputed=X_imputed)  # add "report.html" to keep the page
     >>> [(each.key, each.light) for each in found.data.verdict]
     [('kept', 'good'), ('converged', 'good'), ('better', 'good'), ('trusted', 'caution'), ('chance', 'unknown')]
-    >>> [each.name for each in found.data.columns if each.light == "caution"]  # nothing tells anything about the third column
+    >>> [each.name for each in found.data.columns if each.light == "caution"]  # the third column is independent of the others
     ['2']
     """
-    require("jinja2", "a report", "report")  # before the work, not after it
+    require("jinja2", "a report", "report")  # fail before the work
     data = collect(imputer, X, X_imputed, check=check, max_rows=max_rows, random_state=random_state)
     made = Report(data)
     if path is not None:

@@ -1,4 +1,4 @@
-"""From what a report says to the page that says it."""
+"""Render the content of a report as an HTML page."""
 
 from __future__ import annotations
 
@@ -15,15 +15,15 @@ from .data import ReportData
 
 _SYMBOLS = {Rating.GOOD: "✓", Rating.CAUTION: "!", Rating.BAD: "✕", Rating.UNKNOWN: "?"}
 _SUMMARIES = {
-    Rating.BAD: "Do not use it before you have looked at what is marked bad.",
-    Rating.CAUTION: "Usable with care: look at what is marked caution.",
-    Rating.GOOD: "Nothing that was found speaks against using it.",
-    Rating.UNKNOWN: "Not all could be checked: judge for yourself by what is shown below.",
+    Rating.BAD: "Check everything marked “bad” before you use the imputed table.",
+    Rating.CAUTION: "Usable with care: check everything marked “caution”.",
+    Rating.GOOD: "No problems were found.",
+    Rating.UNKNOWN: "Not everything could be checked: see the details below.",
 }
 
 
 def render(data: ReportData) -> str:
-    """The page: one file that needs no other, and no network."""
+    """Return the page as a single self-contained HTML file."""
     jinja2 = require("jinja2", "a report", "report")
     Markup = require("markupsafe", "a report", "report").Markup
     environment = jinja2.Environment(
@@ -47,18 +47,18 @@ def render(data: ReportData) -> str:
 
 
 def _overall(data: ReportData) -> Rating:
-    """The light of the whole report: its worst one; nobody ever knows whether values are missing by chance."""
+    """Return the worst rating of the report, ignoring that missingness at random cannot be known."""
     lights = {each.light for each in data.verdict if (each.key, each.light) != ("chance", Rating.UNKNOWN)}
     return next(light for light in Rating if light in lights)
 
 
 def _prose(words: str) -> str:
-    """No line begins with the % of a number."""
+    """Prevent line breaks between a number and its %."""
     return words.replace(" %", "\N{NO-BREAK SPACE}%")
 
 
 def _policy(style: str, script: str) -> str:
-    """What a browser may load for the page: nothing but the page's own style and script, known by their hashes."""
+    """Return the content security policy: only the page's own style and script, identified by their hashes."""
     return (
         f"default-src 'none'; img-src data:; style-src {_hash(style)}; script-src {_hash(script)}; "
         "base-uri 'none'; form-action 'none'"

@@ -3,6 +3,7 @@
 from .categories import CategoryCode
 from .codes import ColumnCode, MomentCode, NumberCode, category_of, observed_category_of, seconds_of
 from .encoding import ColumnSummary, Encoding, describe_columns
+from .kinds import ColumnKind, Family
 from .moments import has_zone
 from .standardise import FARTHEST, Standardiser
 from .table import Table, as_frame, with_fields_of
@@ -11,8 +12,10 @@ __all__ = [
     "FARTHEST",
     "CategoryCode",
     "ColumnCode",
+    "ColumnKind",
     "ColumnSummary",
     "Encoding",
+    "Family",
     "MomentCode",
     "NumberCode",
     "Standardiser",

@@ -17,6 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .._stored import stored
+from .kinds import ColumnKind, Family
 from .native import assign, declared_labels, is_number, nulls_of, numpy_type, series_like, write_labels
 
 Values = NDArray[np.floating]
@@ -36,7 +37,7 @@ class CategoryCode:
     categories: tuple[Any, ...]  # what JSON can hold; the text of anything else
     ordered: bool
     pools_rest: bool = False  # whether labels that are not among the categories share a corner of their own
-    family: ClassVar[str] = "label"
+    family: ClassVar[Family] = Family.LABEL
 
     def __post_init__(self) -> None:
         plain = all(isinstance(label, (str, bool, int, float)) for label in self.categories)
@@ -46,8 +47,8 @@ class CategoryCode:
             raise ValueError("categories with an order have no place for the rest")
 
     @property
-    def kind(self) -> str:  # noqa: D102
-        return "ordered" if self.ordered else "category"
+    def kind(self) -> ColumnKind:  # noqa: D102
+        return ColumnKind.ORDERED if self.ordered else ColumnKind.CATEGORY
 
     @property
     def width(self) -> int:  # noqa: D102

@@ -16,6 +16,7 @@ from .categories import CategoryCode, count_labels, plain_label
 from .codes import ColumnCode, IdleCode, MomentCode, NumberCode, fit_into
 from .constraint import Constraint
 from .extent import Extent, extent_of
+from .kinds import ColumnKind, Family
 from .moments import moment_kind, read_bound, read_moments
 from .native import declared_labels, family_of, has_no_value, is_ordered, numpy_type, python_types
 
@@ -27,11 +28,11 @@ _N_FREQUENT, _SHARE_OF_FREQUENT = 50, 0.1
 _CATEGORIES = Term('{"categories": [...]}')
 _LIMITS = Term("bounds"), ", ", Term("integer"), " and ", Term("non_negative")
 HOLDS = {
-    "number": "numbers",
-    "label": "text or categories",
-    "moment": "dates or times",
-    "nothing": "no value",
-    "other": "values of another kind",
+    Family.NUMBER: "numbers",
+    Family.LABEL: "text or categories",
+    Family.MOMENT: "dates or times",
+    Family.NOTHING: "no value",
+    Family.OTHER: "values of another kind",
 }
 
 
@@ -41,17 +42,19 @@ def choose_code(column: nw.Series[Any], constraint: Constraint, max_categories: 
     is_category = constraint.categories is not None or constraint.ordered
     if is_category and constraint.limits_numbers:
         raise ValueError(Message(f"column {name!r} has categories or an order, so ", *_LIMITS, " do not apply"))
-    if constraint.limits_numbers and family in ("label", "other"):
+    if constraint.limits_numbers and family in (Family.LABEL, Family.OTHER):
         raise ValueError(Message(f"column {name!r} holds {HOLDS[family]}: ", *_LIMITS, " are for numbers; use ", _CATEGORIES))
-    if is_category and (family in ("moment", "other") or column.dtype == nw.Decimal):
+    if is_category and (family in (Family.MOMENT, Family.OTHER) or column.dtype == nw.Decimal):
         raise ValueError(f"column {name!r} of type {column.dtype} takes no categories and no order; convert it to text")
-    if family == "number" and not is_category:
+    if family == Family.NUMBER and not is_category:
         return _number_code(column, constraint, marker)
     if has_no_value(column):
-        return IdleCode("empty")
-    if family == "moment":
+        return IdleCode(ColumnKind.EMPTY)
+    if family == Family.MOMENT:
         return _moment_code(column, constraint)
-    return IdleCode("other") if family == "other" else _category_code(column, constraint, max_categories, marker)
+    if family == Family.OTHER:
+        return IdleCode(ColumnKind.OTHER)
+    return _category_code(column, constraint, max_categories, marker)
 
 
 def _category_code(column: nw.Series[Any], constraint: Constraint, max_categories: int | None, marker: Any) -> ColumnCode:
@@ -75,12 +78,12 @@ def _category_code(column: nw.Series[Any], constraint: Constraint, max_categorie
                 OtimputeWarning,
             )
     elif not observed:
-        return IdleCode("empty")  # nothing but marks of missing values
+        return IdleCode(ColumnKind.EMPTY)  # nothing but marks of missing values
     else:
         allowed = sorted(observed, key=_sort_key) if declared is None else list(dict.fromkeys(map(plain_label, declared)))
         if max_categories is not None:
             if declared is None and len(observed) > max(_FEW_LABELS, counts.total() / 2):
-                return IdleCode("text")
+                return IdleCode(ColumnKind.TEXT)
             if len(observed) > max_categories and not ordered:
                 return _most_frequent(counts, allowed, max_categories)
     # What never occurred cannot be told apart; with an order it still has a place between its neighbours.
@@ -92,7 +95,7 @@ def _most_frequent(counts: Counter[Any], allowed: Sequence[Any], max_categories:
     by_count = sorted(counts, key=lambda label: (-counts[label], _sort_key(label)))
     frequent = by_count[: max(max_categories, _N_FREQUENT)]
     if sum(counts[label] for label in frequent) < _SHARE_OF_FREQUENT * counts.total():
-        return IdleCode("text")
+        return IdleCode(ColumnKind.TEXT)
     kept = set(by_count[: max(1, max_categories - 1)])
     return CategoryCode(tuple(label for label in allowed if label in kept), ordered=False, pools_rest=max_categories > 1)
 
@@ -102,29 +105,29 @@ def _as_in(column: nw.Series[Any], label: Any) -> Any:
     return float(np.float32(label)) if column.dtype == nw.Float32 else plain_label(label)
 
 
-def _number_kind(column: nw.Series[Any]) -> str:
+def _number_kind(column: nw.Series[Any]) -> ColumnKind:
     if column.dtype == nw.Object:
         kinds = python_types(column)
-        return "boolean" if kinds == {bool} else "integer" if kinds == {int} else "number"
-    if column.dtype == nw.Boolean:
-        return "boolean"
-    return "integer" if column.dtype.is_integer() else "number"
+        is_boolean, is_integer = kinds == {bool}, kinds == {int}
+    else:
+        is_boolean, is_integer = column.dtype == nw.Boolean, column.dtype.is_integer()
+    return ColumnKind.BOOLEAN if is_boolean else ColumnKind.INTEGER if is_integer else ColumnKind.NUMBER
 
 
 def number_code(
-    name: Any, kind: str, constraint: Constraint, extent: Extent, dtype: np.dtype[Any] | None = None
+    name: Any, kind: ColumnKind, constraint: Constraint, extent: Extent, dtype: np.dtype[Any] | None = None
 ) -> NumberCode | IdleCode:
     """The code of a column of numbers, whose ``dtype`` must be able to hold what it is to obey."""
-    if kind == "boolean" and constraint.limits_numbers:
+    if kind == ColumnKind.BOOLEAN and constraint.limits_numbers:
         raise ValueError(Message(f"column {name!r} holds booleans, to which ", *_LIMITS, " do not apply"))
     low, high = (
         _as_number(name, bound, open_end) for bound, open_end in zip(constraint.bounds, (-math.inf, math.inf), strict=True)
     )
     if constraint.non_negative:
         low = max(low, 0.0)
-    if not constraint.sets_range and kind != "boolean":
+    if not constraint.sets_range and kind != ColumnKind.BOOLEAN:
         low, high = extent.natural_range()
-    if constraint.integer or kind == "integer":
+    if constraint.integer or kind == ColumnKind.INTEGER:
         low, high = (_whole(low, math.ceil), _whole(high, math.floor))
     lowest = float(fit_into(np.array([low]), dtype or np.dtype(float), low, high)[0]) if low <= high else math.nan
     if not (low <= lowest <= high and math.isfinite(lowest)):
@@ -133,9 +136,9 @@ def number_code(
             f"column {name!r} has no possible value: its constraints leave nothing{as_what} between {low:g} and {high:g}"
         )
     if extent.n == 0:
-        return IdleCode("empty")
+        return IdleCode(ColumnKind.EMPTY)
     fits = _whole(low, math.ceil) <= _whole(high, math.floor)
-    counts = kind == "number" and not constraint.sets_integer and extent.are_counts() and fits
+    counts = kind == ColumnKind.NUMBER and not constraint.sets_integer and extent.are_counts() and fits
     return NumberCode(kind, low, high, constraint.integer or counts)
 
 

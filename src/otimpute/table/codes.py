@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 
 from .._stored import Real, stored
 from .categories import CategoryCode, Read, Values, label_holes, nearest_rows
+from .kinds import ColumnKind, Family, MomentKind
 from .moments import NANOSECONDS, moment_kind, python_moments, read_moments, write_moments
 from .native import (
     declared_labels,
@@ -36,6 +37,7 @@ _TICKS = [  # what imputed moments may be rounded to, in nanoseconds: the coarse
 # The first and last day Python knows, in days since 1970.
 _DAYS = dt.date.min.toordinal() - dt.date(1970, 1, 1).toordinal(), dt.date.max.toordinal() - dt.date(1970, 1, 1).toordinal()
 _LARGEST = 2**63 - 1
+_NUMBERS = ColumnKind.NUMBER, ColumnKind.INTEGER, ColumnKind.BOOLEAN
 
 
 @stored(low=Real(finite=False), high=Real(finite=False))
@@ -48,21 +50,21 @@ class NumberCode:
     right or wrong, rather than near or far).
     """
 
-    kind: str  # "number", "integer" or "boolean"
+    kind: ColumnKind
     low: float = -math.inf
     high: float = math.inf
     whole: bool = False
     width: ClassVar[int] = 1
     is_scaled: ClassVar[bool] = False
-    family: ClassVar[str] = "number"
+    family: ClassVar[Family] = Family.NUMBER
 
     def __post_init__(self) -> None:
-        if self.kind not in ("number", "integer", "boolean") or not self.low <= self.high:
+        if self.kind not in _NUMBERS or not self.low <= self.high:
             raise ValueError(f"{self.kind!r} from {self.low} to {self.high} are no numbers")
 
     @property
     def has_labels(self) -> bool:  # noqa: D102
-        return self.kind == "boolean"
+        return self.kind == ColumnKind.BOOLEAN
 
     @property
     def range(self) -> str:
@@ -113,21 +115,20 @@ class NumberCode:
 class MomentCode:
     """Dates, times, durations: how long after the first observed one, rounded as coarsely as all observed ones are."""
 
-    moment: str  # "Date", "Datetime", "Duration" or "Time"
+    moment: MomentKind
     unit: str
     origin: int  # in units, as all that follow
     tick: int
     low: int
     high: int
-    kind: ClassVar[str] = "date/time"
+    kind: ClassVar[ColumnKind] = ColumnKind.MOMENT
     width: ClassVar[int] = 1
     is_scaled: ClassVar[bool] = False
     has_labels: ClassVar[bool] = False
-    family: ClassVar[str] = "moment"
+    family: ClassVar[Family] = Family.MOMENT
 
     def __post_init__(self) -> None:
-        known = self.moment in ("Date", "Datetime", "Duration", "Time") and self.unit in NANOSECONDS
-        if not known or self.tick < 1 or self.low > self.high:
+        if self.unit not in NANOSECONDS or self.tick < 1 or self.low > self.high:
             raise ValueError(f"{self.moment!r} in {self.unit!r}, a tick of {self.tick}, {self.low} to {self.high}")
 
     @classmethod
@@ -169,11 +170,11 @@ def _after(numbers: NDArray[np.int64], origin: int) -> NDArray[np.float64]:
     return np.where(overflows, numbers.astype(np.float64) - float(origin), difference.astype(np.float64))
 
 
-def _representable(moment: str, unit: str) -> tuple[int, int]:
+def _representable(moment: MomentKind, unit: str) -> tuple[int, int]:
     """The first and last moment of a kind that a column, and Python, can hold."""
-    if moment == "Time":
+    if moment == MomentKind.TIME:
         return 0, 86_400 * 10**9 // NANOSECONDS[unit] - 1
-    if moment == "Duration":
+    if moment == MomentKind.DURATION:
         return -_LARGEST, _LARGEST
     first, last = (day * NANOSECONDS["D"] // NANOSECONDS[unit] for day in _DAYS)
     return max(first, -_LARGEST), min(last, _LARGEST)
@@ -184,18 +185,18 @@ def _representable(moment: str, unit: str) -> tuple[int, int]:
 class IdleCode:
     """A column that is neither used nor filled."""
 
-    kind: str  # "text", "empty" or "other"
+    kind: ColumnKind  # text, empty or other
     is_scaled: ClassVar[bool] = False
     has_labels: ClassVar[bool] = False
-    family: ClassVar[str] = "any"
+    family: ClassVar[Family] = Family.ANY
 
     @property
     def width(self) -> int:
         """One for a column without a value: every column of an array is one coordinate, known or not."""
-        return int(self.kind == "empty")
+        return int(self.kind == ColumnKind.EMPTY)
 
     def read(self, column: nw.Series[Any], marker: Any) -> Read:  # noqa: D102
-        holes = label_holes(column, marker) if family_of(column) in ("number", "label") else nulls_of(column)
+        holes = label_holes(column, marker) if family_of(column) in (Family.NUMBER, Family.LABEL) else nulls_of(column)
         return np.full((len(column), self.width), np.nan), np.ones(len(column), dtype=bool), holes
 
 

@@ -17,6 +17,7 @@ from .choose import HOLDS, choose_code, number_code
 from .codes import ColumnCode, MomentCode, NumberCode, equal_to
 from .constraint import NO_CONSTRAINT, read_constraints
 from .extent import extents_of
+from .kinds import ColumnKind, Family, MomentKind
 from .moments import moment_kind
 from .native import columns_of, family_of, has_no_value
 from .table import Table
@@ -28,7 +29,7 @@ class ColumnSummary:
 
     name: str
     dtype: str
-    kind: str
+    kind: ColumnKind
     n_rows: int
     n_missing: int
     treatment: str
@@ -55,7 +56,7 @@ class Encoding:
         if dtype is None:  # rounded for their type, unless asked to become floats
             extents = [replace(extent, whole=False) for extent in extents]
         codes = [
-            number_code(name, "number", by_column.get(name, NO_CONSTRAINT), extent, dtype)
+            number_code(name, ColumnKind.NUMBER, by_column.get(name, NO_CONSTRAINT), extent, dtype)
             for name, extent in enumerate(extents)
         ]
         return cls((), tuple(codes))
@@ -93,7 +94,7 @@ class Encoding:
         return all(isinstance(code, NumberCode) for code in self.codes)
 
     @property
-    def kinds(self) -> dict[str, str]:
+    def kinds(self) -> dict[str, ColumnKind]:
         """What each column holds, by name."""
         names = self.names or map(str, range(len(self.codes)))
         return {name: code.kind for name, code in zip(names, self.codes, strict=True)}
@@ -112,12 +113,12 @@ class Encoding:
         return {
             name: list(code.labels) if isinstance(code, CategoryCode) else [False, True]
             for name, code in zip(self.names, self.codes, strict=False)
-            if isinstance(code, CategoryCode) or code.kind == "boolean"
+            if isinstance(code, CategoryCode) or code.kind == ColumnKind.BOOLEAN
         }
 
     def read_array(self, array: NDArray[Any], marker: Any) -> Table:
         """A table from a two-dimensional numeric array; NaN is always missing."""
-        unlike = [k for k, code in enumerate(self.codes) if not isinstance(code, NumberCode) and code.kind != "empty"]
+        unlike = [k for k, code in enumerate(self.codes) if not isinstance(code, NumberCode) and code.kind != ColumnKind.EMPTY]
         if unlike:
             name = self.names[unlike[0]]
             raise ValueError(f"column {name!r} held no numbers in training, so an array will not do; pass a data frame")
@@ -181,13 +182,13 @@ def describe_columns(frame: Any, constraints: Any = None, max_categories: int | 
 
 def _check_family(code: ColumnCode, column: nw.Series[Any]) -> None:
     found = family_of(column)
-    if isinstance(code, MomentCode) and found == "moment":
+    if isinstance(code, MomentCode) and found == Family.MOMENT:
         kinds = {code.moment, moment_kind(column)[0]}
-        fits = len(kinds) == 1 or kinds == {"Date", "Datetime"}
-    elif isinstance(code, CategoryCode) and found == "number":
+        fits = len(kinds) == 1 or kinds == {MomentKind.DATE, MomentKind.DATETIME}
+    elif isinstance(code, CategoryCode) and found == Family.NUMBER:
         fits = not any(isinstance(label, str) for label in code.categories)
     else:
-        fits = code.family in ("any", found)
+        fits = code.family in (Family.ANY, found)
     if not fits:
         raise ValueError(
             f"column {column.name!r} held {HOLDS[code.family]} in training, now it holds {HOLDS[found]} ({column.dtype}); "
@@ -208,8 +209,8 @@ def refuse_infinity(values: NDArray[np.floating], missing: NDArray[np.bool_], na
 
 def _treatment(code: ColumnCode, column: nw.Series[Any]) -> str:
     if isinstance(code, NumberCode):
-        whole = "whole " if code.whole or code.kind == "integer" else ""
-        return "true or false" if code.kind == "boolean" else f"{whole}numbers{code.range}"
+        whole = "whole " if code.whole or code.kind == ColumnKind.INTEGER else ""
+        return "true or false" if code.kind == ColumnKind.BOOLEAN else f"{whole}numbers{code.range}"
     if isinstance(code, CategoryCode):
         n = len(code.categories)
         if code.pools_rest:
@@ -217,7 +218,7 @@ def _treatment(code: ColumnCode, column: nw.Series[Any]) -> str:
         return f"one of {n} in order" if code.ordered else f"one of {n} labels" if n > 1 else "the one value"
     if isinstance(code, MomentCode):
         return "dates or times"
-    if code.kind == "text":
+    if code.kind == ColumnKind.TEXT:
         values = column.drop_nulls()
         return f"left alone ({'hardly repeats' if values.n_unique() > len(values) / 2 else 'no text is frequent'})"
-    return "left empty (no value)" if code.kind == "empty" else f"left alone ({column.dtype})"
+    return "left empty (no value)" if code.kind == ColumnKind.EMPTY else f"left alone ({column.dtype})"

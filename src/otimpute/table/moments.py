@@ -10,20 +10,21 @@ import narwhals as nw
 import numpy as np
 from numpy.typing import NDArray
 
+from .kinds import MomentKind
 from .native import PYTHON_MOMENTS, assign, is_local, python_types, replace
 
 NANOSECONDS = {"D": 86_400 * 10**9, "s": 10**9, "ms": 10**6, "us": 10**3, "ns": 1}
 # In which unit the moments of a kind are counted where the column itself has none.
-_OWN_UNIT = {"Date": "D", "Time": "ns"}
+_OWN_UNIT = {MomentKind.DATE: "D", MomentKind.TIME: "ns"}
 _EPOCH = dt.datetime(1970, 1, 1)
 
 
-def moment_kind(column: nw.Series[Any]) -> tuple[str, str]:
+def moment_kind(column: nw.Series[Any]) -> tuple[MomentKind, str]:
     """Which moments a column holds, and the unit it counts them in: ``("Datetime", "us")``."""
     dtype: Any = column.dtype
     if is_local(column):
-        return "Datetime", column.to_native().dtype.unit
-    kind = PYTHON_MOMENTS[next(iter(python_types(column)))] if dtype == nw.Object else type(dtype).__name__
+        return MomentKind.DATETIME, column.to_native().dtype.unit
+    kind = PYTHON_MOMENTS[next(iter(python_types(column)))] if dtype == nw.Object else MomentKind(type(dtype).__name__)
     return kind, _OWN_UNIT.get(kind) or dtype.time_unit
 
 
@@ -31,13 +32,13 @@ def read_moments(column: nw.Series[Any], unit: str) -> NDArray[np.int64]:
     """Moments as whole numbers of ``unit`` since 1970 (or midnight, or 0); 0 where null."""
     kind, own_unit = moment_kind(column)
     absent = column.is_null().to_numpy()
-    if kind == "Time" or (kind == "Date" and column.implementation.is_pandas_like()):
-        to_number = _nanoseconds if kind == "Time" else lambda day: day.toordinal() - _EPOCH.toordinal()
+    if kind == MomentKind.TIME or (kind == MomentKind.DATE and column.implementation.is_pandas_like()):
+        to_number = _nanoseconds if kind == MomentKind.TIME else lambda day: day.toordinal() - _EPOCH.toordinal()
         pairs = zip(column.to_list(), absent, strict=True)
         numbers = np.array([0 if null else to_number(value) for value, null in pairs], dtype=np.int64)
     else:
         moments = column.to_native().dt.tz_convert(None).to_numpy() if is_local(column) else column.to_numpy()
-        numbers = moments.astype(f"{'m8' if kind == 'Duration' else 'M8'}[{own_unit}]").view(np.int64)
+        numbers = moments.astype(_numpy_type(kind, own_unit)).view(np.int64)
     return _in_unit(np.where(absent, 0, numbers), own_unit, unit)
 
 
@@ -45,7 +46,7 @@ def write_moments(column: nw.Series[Any], rows: NDArray[np.int64], numbers: NDAr
     """The column with moments, as whole numbers of ``unit``, in some rows."""
     native = column.to_native()
     kind, own_unit = moment_kind(column)
-    if column.implementation.is_pyarrow() and kind == "Time":
+    if column.implementation.is_pyarrow() and kind == MomentKind.TIME:
         own_unit = native.type.unit
     numbers = _in_unit(numbers, unit, own_unit)
     if column.implementation.is_polars():
@@ -54,25 +55,29 @@ def write_moments(column: nw.Series[Any], rows: NDArray[np.int64], numbers: NDAr
         pa = column.__native_namespace__()
         whole = pa.int32() if native.type.bit_width == 32 else pa.int64()
         return replace(column, native.cast(whole), rows, pa.array(numbers).cast(whole), native.type)
-    if kind in ("Date", "Time"):
+    if kind in (MomentKind.DATE, MomentKind.TIME):
         return assign(column, rows, python_moments(kind, numbers, own_unit))
-    values = numbers.view(f"{'m8' if kind == 'Duration' else 'M8'}[{own_unit}]")
+    values = numbers.view(_numpy_type(kind, own_unit))
     moments = nw.new_series(column.name, values, backend=column.implementation).to_native()
     if is_local(column):
         moments = moments.dt.tz_localize("UTC").dt.tz_convert(native.dtype.tz)
     return assign(column, rows, moments.array)
 
 
-def python_moments(kind: str, numbers: NDArray[np.int64], unit: str) -> list[Any]:
+def python_moments(kind: MomentKind, numbers: NDArray[np.int64], unit: str) -> list[Any]:
     """Moments as Python has them.
 
-    >>> python_moments("Date", np.array([0, 31]), "D")
+    >>> python_moments(MomentKind.DATE, np.array([0, 31]), "D")
     [datetime.date(1970, 1, 1), datetime.date(1970, 2, 1)]
     """
-    if kind == "Time":
+    if kind == MomentKind.TIME:
         return [_time_of_day(number * NANOSECONDS[unit]) for number in numbers.tolist()]
-    coarse = "D" if kind == "Date" else "us"
-    return list(_in_unit(numbers, unit, coarse).view(f"{'m8' if kind == 'Duration' else 'M8'}[{coarse}]").tolist())
+    coarse = "D" if kind == MomentKind.DATE else "us"
+    return list(_in_unit(numbers, unit, coarse).view(_numpy_type(kind, coarse)).tolist())
+
+
+def _numpy_type(kind: MomentKind, unit: str) -> str:
+    return f"{'m8' if kind == MomentKind.DURATION else 'M8'}[{unit}]"
 
 
 def read_bound(bound: Any, column: nw.Series[Any], *, is_lower: bool) -> int | None:
@@ -80,7 +85,10 @@ def read_bound(bound: Any, column: nw.Series[Any], *, is_lower: bool) -> int | N
     if bound is None:
         return None
     kind, unit = moment_kind(column)
-    microseconds = _duration(bound) if kind == "Duration" else _time(bound) if kind == "Time" else _moment(bound, column)
+    if kind == MomentKind.DURATION:
+        microseconds = _duration(bound)
+    else:
+        microseconds = _time(bound) if kind == MomentKind.TIME else _moment(bound, column)
     nanoseconds, size = microseconds * 1000, NANOSECONDS[unit]
     return -(-nanoseconds // size) if is_lower else nanoseconds // size
 

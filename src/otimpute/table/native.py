@@ -14,30 +14,32 @@ import narwhals as nw
 import numpy as np
 from numpy.typing import NDArray
 
-PYTHON_MOMENTS: dict[type, str] = {dt.date: "Date", dt.time: "Time"}
+from .kinds import Family, MomentKind
+
+PYTHON_MOMENTS = {dt.date: MomentKind.DATE, dt.time: MomentKind.TIME}
 _EXACTLY = Context(prec=100)
 
 
-def family_of(column: nw.Series[Any]) -> str:
-    """How the values of a column can be treated: ``"number"``, ``"label"``, ``"moment"``, ``"nothing"`` or ``"other"``."""
+def family_of(column: nw.Series[Any]) -> Family:
+    """How the values of a column can be treated."""
     dtype, native = column.dtype, column.to_native()
     if is_number(dtype) or dtype == nw.Decimal:
-        return "number"
+        return Family.NUMBER
     own = str(getattr(native, "dtype", None) or getattr(native, "type", "")).lower()
     if own == "null" or (own == "object" and has_no_value(column)):
-        return "nothing"
+        return Family.NOTHING
     if dtype in (nw.String, nw.Categorical, nw.Enum):
-        return "label"
+        return Family.LABEL
     if dtype in (nw.Date, nw.Datetime, nw.Duration, nw.Time) or is_local(column):
-        return "moment"
+        return Family.MOMENT
     if dtype != nw.Object or not column.implementation.is_pandas_like():
-        return "other"
+        return Family.OTHER
     kinds = python_types(column)
     if kinds <= {bool} or kinds <= {int, float} or kinds <= {Decimal}:
-        return "number"
+        return Family.NUMBER
     if kinds <= {str}:
-        return "label"
-    return "moment" if len(kinds) == 1 and kinds <= set(PYTHON_MOMENTS) else "other"
+        return Family.LABEL
+    return Family.MOMENT if len(kinds) == 1 and kinds <= set(PYTHON_MOMENTS) else Family.OTHER
 
 
 def columns_of(frame: nw.DataFrame[Any]) -> Iterator[nw.Series[Any]]:

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from .categories import CategoryCode
 from .codes import ColumnCode, NumberCode, clip_and_round, fit_into, observed_category_of, write_column
+from .kinds import ColumnKind
 from .native import as_sparse_as, columns_of, series_like
 
 _CHUNK = 8192  # rows of an array that are filled at a time
@@ -86,7 +87,7 @@ class Table:
     def _write_numbers(self, completed: NDArray[Any], filled: NDArray[np.float64]) -> None:
         """Fill in the missing values of an array, all columns at once; those without a value in training keep them."""
         is_filled = np.array([isinstance(code, NumberCode) for code in self.codes])
-        codes = [code if isinstance(code, NumberCode) else NumberCode("number") for code in self.codes]
+        codes = [code if isinstance(code, NumberCode) else NumberCode(ColumnKind.NUMBER) for code in self.codes]
         low, high, whole = (np.array([getattr(code, name) for code in codes]) for name in ("low", "high", "whole"))
         place = 0
         for begin in range(0, len(completed), _CHUNK):

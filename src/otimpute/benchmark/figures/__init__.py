@@ -1,4 +1,4 @@
-"""Figures of a benchmark, drawn from its outcomes alone."""
+"""Figures of benchmark outcomes."""
 
 from .bars import draw_bars, draw_out_of_sample_bars
 from .draw import draw_figures

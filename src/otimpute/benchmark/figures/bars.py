@@ -1,4 +1,4 @@
-"""The paper's figure: panels of grouped bars, data sets along the axis, one bar a method."""
+"""The paper's figure: panels of grouped bars, one group per data set, one bar per method."""
 
 from __future__ import annotations
 
@@ -23,9 +23,9 @@ if TYPE_CHECKING:
 
 BAR_SCORES = ("mae", "rmse", "wasserstein2")
 _DOTS = "...."
-_GROUP = 0.86  # share of a data set's place that its bars take
-_MOST_BARS = 200  # side by side; with more, the data sets go on below
-_EXPLOSION = 5  # a mean above so many times the median of its data set must not set the scale of the others
+_GROUP = 0.86  # width of a group, relative to the distance of groups
+_MOST_BARS = 200  # in a row of panels; with more, the data sets continue below
+_EXPLOSION = 5  # a mean above so many times the median of its data set is ignored for the scale
 
 
 @dataclass(frozen=True)
@@ -39,7 +39,7 @@ class _Bar:
 
 @dataclass(frozen=True, eq=False)
 class _Panel:
-    """Heights of the bars of one score, NaN where there is none."""
+    """Heights of the bars of one score; NaN for no bar."""
 
     label: str
     scaled: bool
@@ -48,15 +48,15 @@ class _Panel:
     sds: NDArray[np.float64]  # [bar, data set]
 
     def of(self, datasets: NDArray[np.int64]) -> _Panel:
-        """The panel of some of the data sets, with the same axis."""
+        """Return the panel of some of the data sets, with the same axis."""
         return replace(self, means=self.means[:, datasets], sds=self.sds[:, datasets])
 
 
 def draw_bars(outcomes: Sequence[Outcome], setting: str) -> Figure:
-    """MAE, RMSE and scaled squared W2 of every method on every data set in one setting, mean ± 1 sd over seeds.
+    """Draw MAE, RMSE and scaled squared W2 of every method and data set in one setting, mean ± 1 sd over seeds.
 
-    The squared W2 of a data set is divided by the largest mean among its methods, explosions aside. A bar that would ruin
-    the axis is cut, and its height written above it.
+    The squared W2 of a data set is divided by the largest mean among its methods, ignoring outliers. Bars far above the
+    others are cut off and labelled with their height.
     """
     styles = method_styles(o.method for o in outcomes)
     methods = sort_methods(o.method for o in outcomes if o.setting == setting and o.part == "train")
@@ -66,7 +66,7 @@ def draw_bars(outcomes: Sequence[Outcome], setting: str) -> Figure:
 
 
 def draw_out_of_sample_bars(outcomes: Sequence[Outcome], setting: str) -> Figure:
-    """`draw_bars` for the methods that can impute new rows: plain bars for the rows of the fit, dotted for new rows."""
+    """Like `draw_bars` for the methods that can impute new rows: plain bars for training rows, dotted for new rows."""
     styles = method_styles(o.method for o in outcomes)
     methods = sort_methods(o.method for o in outcomes if o.setting == setting and o.part == "test")
     bars = [
@@ -75,8 +75,8 @@ def draw_out_of_sample_bars(outcomes: Sequence[Outcome], setting: str) -> Figure
         for part, color, hatch in (("train", styles[method].color, ""), ("test", pale(styles[method].color), _DOTS))
     ]
     legend = {method_label(bar.method): bar.style for bar in bars if bar.part == "train"}
-    legend |= {"rows of the fit": MethodStyle("none", "", ""), "new rows": MethodStyle("none", _DOTS, "")}
-    return _draw(outcomes, setting, bars, legend, f"Error on the rows of the fit and on new rows, {setting_label(setting)}")
+    legend |= {"training rows": MethodStyle("none", "", ""), "new rows": MethodStyle("none", _DOTS, "")}
+    return _draw(outcomes, setting, bars, legend, f"Error on training rows and on new rows, {setting_label(setting)}")
 
 
 def _draw(
@@ -87,7 +87,7 @@ def _draw(
     labels = dataset_labels(o.dataset for o in here)
     panels = [panel for score in BAR_SCORES if (panel := _collect(here, score, list(labels), bars))]
     if not panels:
-        raise ValueError(f"no outcome of setting {setting!r} has one of the scores {', '.join(BAR_SCORES)}")
+        raise ValueError(f"no outcome of setting {setting!r} has any of the scores {', '.join(BAR_SCORES)}")
     n_lines = min(math.ceil(len(labels) * len(bars) / _MOST_BARS), len(labels))
     lines = np.array_split(np.arange(len(labels)), n_lines)
     names = np.array([plain(label) for label in labels.values()])
@@ -113,11 +113,11 @@ def _draw(
 def _caption(panels: Sequence[_Panel]) -> str:
     text = "Mean over seeds, error bars ± 1 standard deviation; lower is better."
     if any(panel.scaled for panel in panels):
-        text += " Squared W₂ is divided by the largest mean of each data set, explosions aside."
+        text += " Squared W₂ is divided by the largest mean of each data set, ignoring outliers."
     if any((panel.means > panel.limit).any() for panel in panels):
-        text += " A number above the axis is the height of a bar that was cut."
+        text += " A number above the axis is the height of a bar that was cut off."
     if any(np.isnan(panel.means).any() for panel in panels):
-        text += " – marks what was not computed."
+        text += " – means not computed."
     return text
 
 
@@ -142,9 +142,9 @@ def _collect(outcomes: Sequence[Outcome], score: str, datasets: Sequence[str], b
 
 
 def _tame(means: NDArray[np.float64], times: float) -> NDArray[np.float64]:
-    """The means, NaN where one is more than ``times`` the median of its data set."""
+    """Return the means, with NaN for those above ``times`` the median of their data set."""
     ordered = np.sort(means, axis=0)  # NaN last
-    # The lower of two medians: of two methods the worse one may be the explosion.
+    # The lower median: with two methods, the worse one may be the outlier.
     middle = np.maximum((~np.isnan(means)).sum(axis=0) - 1, 0) // 2
     median = np.take_along_axis(ordered, middle[None], axis=0)
     return np.where(means <= times * median, means, np.nan)
@@ -160,10 +160,10 @@ def _draw_panel(axes: Axes, panel: _Panel, bars: Sequence[_Bar]) -> None:
     for i, bar in enumerate(bars):
         x = np.arange(n_datasets) + (i - (n_bars - 1) / 2) * width
         mean, sd = panel.means[i], panel.sds[i]
-        # One collection a method: `axes.bar` makes an artist of every bar, which takes seconds.
+        # One collection per method, because `axes.bar` creates an artist for every bar, which takes seconds.
         shapes = _rectangles(x, np.minimum(mean, panel.limit), width)
         axes.add_collection(collection(shapes, facecolor=bar.style.color, edgecolor=INK, linewidth=0.3))
-        if bar.style.hatch:  # apart from the fill: an SVG repeats the whole pattern for every colour under it
+        if bar.style.hatch:  # separate from the fill: an SVG would repeat the whole pattern for every colour under it
             axes.add_collection(collection(shapes, facecolor="none", hatch=bar.style.hatch, edgecolor=INK, linewidth=0))
         spread = (sd > 0) & (mean <= panel.limit)
         axes.errorbar(x[spread], mean[spread], sd[spread], fmt="none", ecolor=INK, elinewidth=0.6)
@@ -182,7 +182,7 @@ def _rectangles(x: NDArray[np.float64], heights: NDArray[np.float64], width: flo
 
 
 def axis_limit(means: NDArray[np.float64], sds: NDArray[np.float64], tame: NDArray[np.float64]) -> float:
-    """The top of an axis that shows all bars, and their spread, but not what is far above the usual.
+    """Return the top of an axis that shows all bars and their error bars, except outliers.
 
     >>> axis_limit(np.array([1.0, 0.5, 25.0]), np.zeros(3), tame=np.array([1.0, 0.5, np.nan]))
     1.04
@@ -203,7 +203,7 @@ def _note_cut(axes: Axes, group: int, means: NDArray[np.float64], limit: float, 
     cut = [i for i in range(len(means)) if means[i] > limit]
     for turn, i in enumerate(cut):
         x = group + (i - (len(means) - 1) / 2) * width
-        # Bars are narrower than a line of text: the labels of one group spread around its bars.
+        # Bars are narrower than text, so the labels of a group are spread around its bars.
         shift = 9 * (turn - (len(cut) - 1) / 2)
         axes.annotate(
             short_number(float(means[i])),

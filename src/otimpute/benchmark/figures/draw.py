@@ -1,4 +1,4 @@
-"""All figures that a set of outcomes allows."""
+"""Draw all figures of a set of outcomes."""
 
 from __future__ import annotations
 
@@ -30,11 +30,11 @@ _COMPARED = sorted((name for name in METRICS if METRICS[name].compared), key=lam
 def draw_figures(
     outcomes: Sequence[Outcome], folder: Path | str, formats: Sequence[str] = ("svg", "png"), *, dpi: int = 150
 ) -> list[Path]:
-    """Draw every figure that the outcomes allow, and return the files.
+    """Draw all figures that are possible with these outcomes, and return the files.
 
-    Bars of every setting, bars of fitted and new rows where new rows were imputed, run times, time against accuracy and,
-    for each score on which methods can be compared, average ranks and the matrix of wins (of new rows in files of their
-    own). The same outcomes give the same SVG files, byte for byte.
+    These are bars of every setting, bars of training and new rows if new rows were imputed, run times, time against accuracy
+    and, for each score on which methods can be compared, average ranks and the matrix of wins (in separate files for new
+    rows). The same outcomes give the same SVG files, byte for byte.
 
     >>> from tempfile import TemporaryDirectory
     >>> outcomes = [Outcome("iris", "mcar-30", "mean", 0, "train", {"rmse": 1.0}, 0.1, 5.0, 150, 4)]
@@ -45,7 +45,7 @@ def draw_figures(
     if not outcomes:
         raise ValueError("outcomes is empty, so there is nothing to draw; run a benchmark task first")
     if not any(aggregate(outcomes, "seconds", part) for part in ("train", "test")):
-        raise ValueError("no task has ended well, so there is nothing to draw; `otimpute benchmark status` says why")
+        raise ValueError("all tasks failed, so there is nothing to draw; `otimpute benchmark status` shows why")
     folder = Path(folder)
     paths = []
     for name, draw in _figures(outcomes):

@@ -1,4 +1,4 @@
-"""Average ranks on a line, with bars that join the methods that cannot be told apart (critical-difference diagram)."""
+"""Critical-difference diagram: average ranks on a line, with bars that join methods that do not differ significantly."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ _INCHES_PER_LINE = 0.21
 
 
 def draw_ranks(outcomes: Sequence[Outcome], score: str, part: str = "train") -> Figure:
-    """Average ranks over all settings and, with more than one, in each of them. See `average_ranks` for the tests."""
+    """Draw average ranks over all settings and, if there are several, in each of them. See `average_ranks` for the tests."""
     overall = average_ranks(outcomes, score, part)
     if len(overall.methods) < 2:
         raise ValueError(f"ranks need two methods with {score!r} on a shared data set and setting, got {overall.methods}")
@@ -64,24 +64,24 @@ def _caption(ranks: Ranks) -> str:
         "of a data set, then over data sets. "
     )
     if ranks.testable:
-        text += "Bars join neighbours that cannot be told apart: pairwise Wilcoxon signed-rank tests over data sets, Holm, 5 %."
+        text += "Bars join neighbours without a significant difference (Wilcoxon signed-rank tests over data sets, Holm, 5 %)."
     else:
         text += "Too few data sets to test whether methods differ."
     if ranks.undecided:
         pairs = [f"{method_label(one)} and {method_label(other)}" for one, other in ranks.undecided]
-        text += f" Over all settings not told apart either, though no bar joins them: {', '.join(pairs)}."
+        text += f" Over all settings, these do not differ significantly either, but no bar joins them: {', '.join(pairs)}."
     if not math.isnan(ranks.friedman_p):
         text += f" Friedman's test over data sets, all settings: p = {ranks.friedman_p:.2g}."
     if ranks.n_blocks_left_out:
-        text += f" Pairs left out because a compared method has no score there: {ranks.n_blocks_left_out}."
+        text += f" Pairs left out because a compared method has no score: {ranks.n_blocks_left_out}."
     if ranks.left_out:
-        text += f" Run on too few pairs to be compared overall: {', '.join(map(method_label, ranks.left_out))}."
+        text += f" Not compared overall because run on too few pairs: {', '.join(map(method_label, ranks.left_out))}."
     return text
 
 
 def _levels(ranks: Ranks) -> list[int]:
-    """A level for each bar such that bars on one level do not touch."""
-    ends: list[int] = []  # by level: place of the last method under its rightmost bar
+    """Return a level for each bar, such that bars on the same level do not touch."""
+    ends: list[int] = []  # by level: index of the last method under its rightmost bar
     levels = []
     for clique in ranks.cliques:  # sorted by their first method
         first, last = (ranks.methods.index(method) for method in (clique[0], clique[-1]))

@@ -1,4 +1,4 @@
-"""How long each method takes on each data set."""
+"""Figure of run times by method and data set."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _PARTS = {"train": "seconds to fit", "test": "seconds for new rows"}
 
 
 def draw_run_times(outcomes: Sequence[Outcome]) -> Figure:
-    """Seconds of each method on each data set, mean over seeds and settings; data sets from the smallest to the largest."""
+    """Draw the seconds of each method on each data set, mean over seeds and settings, from the smallest data set on."""
     size = {o.dataset: (o.n * o.d, o.n, o.d) for o in outcomes if o.n}
     datasets = sorted(size, key=lambda dataset: (size[dataset], dataset))
     labels = dataset_labels(datasets)
@@ -43,5 +43,5 @@ def draw_run_times(outcomes: Sequence[Outcome]) -> Figure:
         names = [plain(f"{labels[name]} ({size[name][1]} × {size[name][2]})") for name in datasets]
         rows[-1].set_xticks(range(len(names)), names, rotation=40, ha="right", rotation_mode="anchor")
         add_legend(figure, "Run times on data sets of growing size", handles)
-        add_caption(figure, "Mean over the seeds and settings that were run. Data sets by number of cells (rows × columns).")
+        add_caption(figure, "Mean over the seeds and settings that were run. Data sets sorted by size (rows × columns).")
     return figure

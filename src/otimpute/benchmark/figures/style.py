@@ -1,4 +1,4 @@
-"""The look of all figures: one style per method, fonts, and how a figure is made and saved."""
+"""Style of all figures: one style per method, fonts, and how figures are created and saved."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ INK = "#222222"
 FAINT = "#8a8a8a"
 
 _RC = {
-    "font.family": "DejaVu Sans",  # comes with matplotlib: the same letters everywhere
+    "font.family": "DejaVu Sans",  # included in matplotlib, so the same everywhere
     "font.size": 9,
     "axes.titlesize": 10,
     "axes.labelsize": 9.5,
@@ -49,7 +49,7 @@ _RC = {
 _NO_DATE = {".svg": {"Date": None}, ".pdf": {"CreationDate": None}}
 
 
-# For methods without a style of their own: a pool for others, a pool for ours.
+# Spare styles for methods without one: one list for other methods, one for ours.
 _SPARE = {
     False: (
         MethodStyle("#f4ec7b", "///|||", (3, 1, 0)),
@@ -64,7 +64,7 @@ _SPARE = {
 
 
 def method_styles(methods: Iterable[str]) -> dict[str, MethodStyle]:
-    """A style for each method: always the same for a known one; the others take spare ones in turn, then unused ones.
+    """Return a style for each method: fixed for known methods; others get spare styles in turn, then unused ones.
 
     >>> method_styles(["zebra", "mean"])["mean"] == method_styles(["mean"])["mean"]
     True
@@ -79,7 +79,7 @@ def method_styles(methods: Iterable[str]) -> dict[str, MethodStyle]:
 
 
 def marker_look(style: MethodStyle) -> dict[str, Any]:
-    """The arguments with which a line's markers show a method."""
+    """Return the marker arguments of a method's line."""
     size = 11 if style.marker == "*" else 6.5
     edge = {"markeredgecolor": INK, "markeredgewidth": 0.6}
     return {"color": style.color, "marker": style.marker, "markersize": size, **edge}
@@ -87,19 +87,19 @@ def marker_look(style: MethodStyle) -> dict[str, Any]:
 
 @contextmanager
 def house_style() -> Iterator[None]:
-    """Matplotlib's defaults and the settings above, until the block ends."""
+    """Use matplotlib's defaults and the settings above within a ``with`` block."""
     with require("matplotlib.style", "drawing figures", "bench").context(["default", _RC]):
         yield
 
 
 def new_figure(width: float, height: float) -> Figure:
-    """An empty figure of so many inches that lays itself out."""
+    """Create an empty figure with constrained layout; sizes in inches."""
     figure: Figure = require("matplotlib.figure", "drawing figures", "bench").Figure((width, height), layout="constrained")
     return figure
 
 
 def plain(text: str) -> str:
-    r"""Text in which matplotlib sees no formula.
+    r"""Escape text so that matplotlib finds no formula in it.
 
     >>> print(plain("a$b"))
     a\$b
@@ -108,7 +108,7 @@ def plain(text: str) -> str:
 
 
 def add_legend(figure: Figure, title: str, entries: Mapping[str, Any]) -> None:
-    """The title of a figure and, under it, what its labels look like, in as many columns as fit."""
+    """Add the title of a figure and, below it, the legend in as many columns as fit."""
     labels = [plain(label) for label in entries]
     width = figure.get_figwidth()
     rows = next((rows for rows in range(1, len(labels)) if _inches(labels, rows) < width), len(labels))
@@ -123,18 +123,18 @@ def add_legend(figure: Figure, title: str, entries: Mapping[str, Any]) -> None:
 
 
 def _inches(labels: Sequence[str], rows: int) -> float:
-    """About how wide a legend of so many rows is: handles and texts, by columns."""
+    """Estimate the width of a legend with so many rows."""
     return sum(0.6 + 0.075 * max(map(len, labels[i : i + rows])) for i in range(0, len(labels), rows))
 
 
 def add_caption(figure: Figure, text: str) -> None:
-    """Small print under the panels, broken into lines that fit."""
+    """Add small print below the panels, wrapped to the width of the figure."""
     characters = int(figure.get_figwidth() * 17)
     figure.supxlabel("\n".join(textwrap.wrap(plain(text), characters)), fontsize=8, color="#444444", x=0.01, ha="left")
 
 
 def pale(color: str) -> str:
-    """A colour halfway to white.
+    """Return the colour halfway to white.
 
     >>> pale("#d9240b")
     '#ec9185'
@@ -143,7 +143,7 @@ def pale(color: str) -> str:
 
 
 def show_seconds(axis: Axis, limits: tuple[float, float]) -> None:
-    """Label a logarithmic axis with plain numbers, some between the powers of ten where it spans few of them."""
+    """Label a logarithmic axis with plain numbers, also between the powers of ten if it spans only a few."""
     ticker = require("matplotlib.ticker", "drawing figures", "bench")
     if limits[1] < 50 * limits[0]:
         axis.set_major_locator(ticker.LogLocator(subs=(1, 2, 5)))
@@ -152,12 +152,12 @@ def show_seconds(axis: Axis, limits: tuple[float, float]) -> None:
 
 
 def bold_if_ours(method: str) -> str:
-    """The weight of a method's label."""
+    """Return the font weight of a method's label."""
     return "bold" if is_ours(method) else "normal"
 
 
 def short_number(value: float) -> str:
-    """Three digits, as people write them.
+    """Format a number with about three digits.
 
     >>> short_number(25.13), short_number(1234.5), short_number(4.2e7)
     ('25.1', '1234', '4e+07')
@@ -166,6 +166,6 @@ def short_number(value: float) -> str:
 
 
 def save_figure(figure: Figure, path: Path, dpi: int) -> None:
-    """Write a figure, whole or not at all; the same figure gives the same bytes."""
+    """Write a figure atomically; the same figure gives the same bytes."""
     with appears_whole(path) as part, house_style():
         figure.savefig(part, dpi=dpi, metadata=_NO_DATE.get(path.suffix))

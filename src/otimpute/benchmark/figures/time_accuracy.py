@@ -1,4 +1,4 @@
-"""What accuracy costs: time against error, one point a method."""
+"""Figure of run time against error, one point per method."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 TRADE_SCORES = ("rmse", "energy_distance")
-_SHORTEST = 1e-6  # seconds; clocks know no less
+_SHORTEST = 1e-6  # seconds; the resolution of clocks
 
 
 @dataclass(frozen=True, eq=False)
@@ -48,15 +48,15 @@ class _Trade:
 
 
 def draw_time_accuracy(outcomes: Sequence[Outcome]) -> Figure:
-    """Seconds to fit against the error relative to the column mean, geometric means over the blocks all methods share."""
+    """Draw seconds to fit against the error relative to the column mean, geometric means over the shared blocks."""
     trades = [trade for score in TRADE_SCORES if (trade := _collect(outcomes, score))]
     if not trades:
-        raise ValueError(f"methods share no data set and setting on which they have one of {', '.join(TRADE_SCORES)}")
+        raise ValueError(f"the methods have no data set and setting in common with one of the scores {', '.join(TRADE_SCORES)}")
     styles = method_styles(o.method for o in outcomes)
     lines = require("matplotlib.lines", "drawing figures", "bench")
     with house_style():
         figure = new_figure(2.4 + 4.6 * len(trades), 4.6)
-        figure.suptitle(f"Accuracy and what it costs{on_part('train', (o.part for o in outcomes))}")
+        figure.suptitle(f"Accuracy and run time{on_part('train', (o.part for o in outcomes))}")
         columns = figure.subplots(1, len(trades), squeeze=False)[0]
         for axes, trade in zip(columns, trades, strict=True):
             _draw_panel(axes, trade, styles)
@@ -80,7 +80,7 @@ def _collect(outcomes: Sequence[Outcome], score: str) -> _Trade | None:
 
 
 def pareto_front(seconds: NDArray[np.float64], errors: NDArray[np.float64]) -> list[int]:
-    """The points than which no other is both as fast and as accurate, from the fastest on.
+    """Return the points that no other point beats in both time and error, from the fastest on.
 
     >>> pareto_front(np.array([1.0, 2.0, 3.0]), np.array([0.9, 0.95, 0.5]))
     [0, 2]
@@ -114,7 +114,7 @@ def _look(style: MethodStyle) -> dict[str, Any]:
 def _caption(trades: Sequence[_Trade]) -> str:
     text = (
         f"Geometric means over {min(trade.n_blocks for trade in trades)} pairs of data set and setting; "
-        "to the left and down is better. Dashed: the methods that none beats in both."
+        "lower left is better. Dashed line: the methods that no other beats in both."
     )
     left_out = {method_label(method): None for trade in trades for method in trade.left_out}
-    return text + (f" Not shown, run on too few of them: {', '.join(left_out)}." if left_out else "")
+    return text + (f" Not shown because run on too few of them: {', '.join(left_out)}." if left_out else "")

@@ -1,4 +1,4 @@
-"""Who beats whom: a matrix of wins, ties and losses."""
+"""Figure of the wins, ties and losses of each pair of methods."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 def draw_wins(outcomes: Sequence[Outcome], score: str, part: str = "train") -> Figure:
-    """In how many (data set, setting) blocks the method of a row beat, tied with and lost against that of a column."""
+    """Draw in how many (data set, setting) blocks the method of a row beat, tied with and lost to that of a column."""
     result = wins(outcomes, score, part)
     played = result.wins + result.ties + result.losses
     points = result.wins + result.ties / 2
@@ -28,9 +28,9 @@ def draw_wins(outcomes: Sequence[Outcome], score: str, part: str = "train") -> F
         figure = new_figure(2.6 + 0.85 * len(names), 2.4 + 0.52 * max(len(names), 4))
         better = "lower" if lower_is_better(score) else "higher"
         rows = on_part(part, (o.part for o in outcomes))
-        figure.suptitle(plain(f"Who has the {better} {score_label(score)}{rows}, and how often"))
+        figure.suptitle(plain(f"How often each method has the {better} {score_label(score)}{rows}"))
         axes = figure.subplots()
-        axes.set_facecolor("#dddddd")  # of the diagonal, and of pairs that share no block
+        axes.set_facecolor("#dddddd")  # for the diagonal and for pairs without a shared block
         image = axes.imshow(share[np.ix_(order, order)], cmap="Blues", vmin=0, vmax=1, aspect="auto")
         for row, i in enumerate(order):
             for column, j in enumerate(order):
@@ -49,7 +49,7 @@ def draw_wins(outcomes: Sequence[Outcome], score: str, part: str = "train") -> F
         figure.colorbar(image, ax=axes, label="share of wins (a tie is half)", shrink=0.8)
         add_caption(
             figure,
-            "Wins/ties/losses of the row's method against the column's, over data sets and settings. "
-            "A tie: the mean difference is within its 95 % interval over the shared seeds (within 1 % with one seed).",
+            "Wins/ties/losses of the row's method against the column's, over data sets and settings. A tie: the 95 % "
+            "confidence interval of the mean difference over shared seeds contains 0 (with one seed: a difference within 1 %).",
         )
     return figure

@@ -1,4 +1,4 @@
-"""What the outcomes of a benchmark say: means over seeds, tables, average ranks with their significance, wins."""
+"""Summaries of benchmark outcomes: means over seeds, tables, average ranks with their significance, wins."""
 
 from .blocks import Blocks, relative_scores, shared_blocks
 from .cells import Cell, aggregate

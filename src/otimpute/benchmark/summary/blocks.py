@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from ..._checks import check_choice, check_real
 from .names import sort_methods
 
-# Of the block's median: the lowest score that counts where a logarithm is taken, or a perfect one would outweigh all others.
+# Scores are clipped below at this fraction of the block's median before taking logarithms, which are −∞ for a perfect score.
 _PERFECT = 1e-3
 
 
@@ -32,11 +32,11 @@ def shared_blocks(
     *,
     coverage: float = 0.9,
 ) -> Blocks:
-    """Choose whom to compare, and on what, given scores by (setting, data set, method) and seed.
+    """Choose the methods and blocks to compare, given scores by (setting, data set, method) and seed.
 
-    By default the methods that finished at least ``coverage`` as many blocks as the method that finished most: one that
-    was run in a few settings only would shrink the comparison of all others to those. Within a block all are averaged
-    over the same seeds: a method that was run on the easy ones only would look better than it is.
+    By default these are the methods that finished at least ``coverage`` times as many blocks as the method with the most:
+    otherwise a method run in only a few settings would restrict the comparison to those. Within a block all methods are
+    averaged over the same seeds, so that none benefits from having run only easy ones.
 
     >>> scores = {("mcar-30", dataset, "mean"): {0: 1.0, 1: 2.0} for dataset in ("iris", "wine")}
     >>> scores["mcar-30", "iris", "knn"] = {0: 0.5}
@@ -70,10 +70,10 @@ def shared_blocks(
 
 
 def relative_scores(blocks: Blocks, *, lower_is_better: bool = True) -> tuple[str, NDArray[np.float64]]:
-    """What each method's score is relative to, and the geometric mean of that ratio over the blocks.
+    """Return the reference method, and each method's geometric mean over blocks of its score relative to the reference.
 
-    The reference is the column mean, ``"mean"``, or, where it was not run, the best method of each block. Scores below a
-    thousandth of the block's median count as that.
+    The reference is the column mean, ``"mean"``, or the best method of each block if the column mean was not run. Scores are
+    clipped below at a thousandth of the block's median.
 
     >>> scores = {("mcar-30", "iris", "mean"): {0: 1.0}, ("mcar-30", "iris", "knn"): {0: 0.5}}
     >>> relative_scores(shared_blocks(scores))

@@ -1,4 +1,4 @@
-"""One score of every method, data set and setting: the mean and the spread over seeds."""
+"""Mean and standard deviation over seeds of a score, by method, data set and setting."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from ...catalogue import COSTS
 from ..outcome import Outcome
 from .names import sort_methods, sort_settings
 
-ROUNDING = 1e-9  # relative; less is the same number computed in another order
+ROUNDING = 1e-9  # relative; smaller differences are due to the order of summation
 
 
 @dataclass(frozen=True)
@@ -23,15 +23,15 @@ class Cell:
     dataset: str
     method: str
     mean: float
-    sd: float  # of one seed, not of the mean; NaN when there is one seed only
+    sd: float  # of one seed, not of the mean; NaN with a single seed
     n_seeds: int
 
 
 def aggregate(outcomes: Iterable[Outcome], score: str, part: str = "train") -> list[Cell]:
     """Mean and standard deviation over seeds, sorted by setting, data set and method.
 
-    ``score`` is a key of `Outcome.scores`, or ``"seconds"`` or ``"added_mib"``. A cell in which a seed's score is not
-    finite is left out, as if the method had failed there: a mean over the other seeds would flatter it.
+    ``score`` is a key of `Outcome.scores`, or ``"seconds"`` or ``"added_mib"``. A cell with a seed whose score is not
+    finite is left out, as if the method had failed: a mean over the other seeds would be too favourable.
 
     >>> rmse = [1.0, 3.0]
     >>> outcomes = [Outcome("iris", "mcar-30", "mean", i, "train", {"rmse": rmse[i]}, 0.1, 50.0, 150, 4) for i in range(2)]
@@ -47,7 +47,7 @@ def aggregate(outcomes: Iterable[Outcome], score: str, part: str = "train") -> l
 
 
 def scores_by_seed(outcomes: Iterable[Outcome], score: str, part: str) -> dict[tuple[str, str, str], dict[int, float]]:
-    """The scores of each (setting, data set, method) by seed, sorted; those with a score that is not finite left out."""
+    """Return the scores of each (setting, data set, method) by seed, sorted; without those with a score that is not finite."""
     found: dict[tuple[str, str, str], dict[int, float]] = {}
     for outcome in outcomes:
         value = getattr(outcome, score) if score in COSTS else outcome.scores.get(score)

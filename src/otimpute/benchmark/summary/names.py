@@ -1,4 +1,4 @@
-"""The order in which settings and methods are shown, and what readers see instead of their names in code."""
+"""Display order and labels of settings, methods and data sets."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ _METHODS = {name: method.label for name, method in METHODS.items()} | _OF_SUITES
 _OURS = tuple(name for name, method in METHODS.items() if method.ours)
 _MECHANISMS = {name: mechanism.label for name, mechanism in MECHANISMS.items()}
 _SCORES = {name: metric.label for name, metric in METRICS.items()} | dict(COSTS)
-_PARTS = {"train": "rows of the fit", "test": "new rows"}
-# Words that can go from the long names of the UCI sets without making two of them alike.
+_PARTS = {"train": "training rows", "test": "new rows"}
+# Words to drop from the long names of UCI data sets; the names remain distinct.
 _SPARE_WORDS = {"bench", "biodegradation", "connectionist", "diagnostic", "hydrodynamics", "model", "noise", "self"}
 _LONGEST = 24
 
 
 def is_ours(method: str) -> bool:
-    """Whether a method is one of this package's: its name begins with that of one of our imputers.
+    """Whether a method belongs to this package: its name begins with that of one of our imputers.
 
     >>> is_ours("linear_rr_paper"), is_ours("sinkhorn_tuned"), is_ours("knn")
     (True, True, False)
@@ -29,7 +29,7 @@ def is_ours(method: str) -> bool:
 
 
 def sort_methods(methods: Iterable[str]) -> list[str]:
-    """Known baselines, other methods, and ours last, where a reader looks for them.
+    """Sort methods: known baselines, then other methods, then ours.
 
     >>> sort_methods(["sinkhorn", "zebra", "knn", "mean"])
     ['mean', 'knn', 'zebra', 'sinkhorn']
@@ -39,7 +39,7 @@ def sort_methods(methods: Iterable[str]) -> list[str]:
 
 
 def sort_settings(settings: Iterable[str]) -> list[str]:
-    """By mechanism, then by rate as a number.
+    """Sort settings by mechanism, then by rate as a number.
 
     >>> sort_settings(["quantile_mnar-30", "mcar-50", "mcar-5"])
     ['mcar-5', 'mcar-50', 'quantile_mnar-30']
@@ -54,7 +54,7 @@ def sort_settings(settings: Iterable[str]) -> list[str]:
 
 
 def method_label(method: str) -> str:
-    """What a figure calls a method.
+    """Return the label of a method in figures.
 
     >>> method_label("gaussian_em"), method_label("my_forest")
     ('Gaussian EM', 'my forest')
@@ -63,7 +63,7 @@ def method_label(method: str) -> str:
 
 
 def setting_label(setting: str) -> str:
-    """What a figure calls a setting.
+    """Return the label of a setting in figures.
 
     >>> setting_label("logistic_mar-30"), setting_label("quantile_mnar-30-tails=upper")
     ('MAR 30 %', 'MNAR quantile 30 %, tails=upper')
@@ -74,7 +74,7 @@ def setting_label(setting: str) -> str:
 
 
 def score_label(score: str) -> str:
-    """What a figure calls a score.
+    """Return the label of a score in figures.
 
     >>> score_label("energy_distance")
     'energy distance'
@@ -83,7 +83,7 @@ def score_label(score: str) -> str:
 
 
 def lower_is_better(score: str) -> bool:
-    """Whether the better method has less of a score, as of every cost.
+    """Whether lower values of a score are better, as for all costs.
 
     >>> lower_is_better("rmse"), lower_is_better("seconds")
     (True, True)
@@ -92,7 +92,7 @@ def lower_is_better(score: str) -> bool:
 
 
 def dataset_labels(datasets: Iterable[str]) -> dict[str, str]:
-    """Short labels of data sets, in alphabetical order of the sets; two sets never share one.
+    """Return short, distinct labels of data sets, in alphabetical order of the data sets.
 
     >>> dataset_labels(["connectionist_bench_sonar", "breast_cancer_diagnostic"])
     {'breast_cancer_diagnostic': 'breast cancer', 'connectionist_bench_sonar': 'sonar'}
@@ -105,7 +105,7 @@ def dataset_labels(datasets: Iterable[str]) -> dict[str, str]:
 
 
 def _split(setting: str) -> tuple[str, str, str]:
-    """Mechanism, rate in percent and options; a setting that is not so composed is all mechanism."""
+    """Split into mechanism, rate in percent and options; other strings are all mechanism."""
     match = re.fullmatch(r"(.+?)-(\d+(?:\.\d+)?)(?:-(.+))?", setting)
     return (match[1], match[2], match[3] or "") if match else (setting, "", "")
 
@@ -119,7 +119,7 @@ def _spoken(name: str) -> str:
 
 
 def on_part(part: str, parts: Iterable[str]) -> str:
-    """Words for a title that say which rows are meant, where there are several ``parts`` to mean.
+    """Return a suffix of titles that names the part, if there are several ``parts``.
 
     >>> on_part("test", ["train", "test"]), on_part("train", ["train"])
     (', new rows', '')

@@ -1,4 +1,4 @@
-"""Average ranks of the methods, and which of the differences are more than chance."""
+"""Average ranks of the methods, and tests of their differences."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from .names import lower_is_better
 
 @dataclass(frozen=True)
 class Ranks:
-    """Average ranks, best first, and the tests that go with them. Without a shared block, ``methods`` is empty."""
+    """Average ranks, best first, and the tests of their differences. Without a shared block, ``methods`` is empty."""
 
     methods: tuple[str, ...]
     ranks: tuple[float, ...]
@@ -27,7 +27,7 @@ class Ranks:
     testable: bool  # whether there are enough data sets for any pair to differ significantly
     pairwise_p: Mapping[tuple[str, str], float]  # Wilcoxon, adjusted by Holm; keys (better rank, worse rank)
     cliques: tuple[tuple[str, ...], ...]  # runs of neighbours none of which differ significantly
-    undecided: tuple[tuple[str, str], ...]  # other pairs that do not differ significantly, though no run holds both
+    undecided: tuple[tuple[str, str], ...]  # other pairs that do not differ significantly, but are in no common run
     left_out: tuple[str, ...]  # methods that finished too few blocks to be compared
     n_datasets: int
     n_blocks: int  # (data set, setting) pairs used
@@ -48,16 +48,15 @@ def average_ranks(
     Compared are ``methods``, or by default those that finished at least the share ``coverage`` of the blocks, on the
     blocks that all of them finished.
 
-    The tests take the **data set** as their unit. The settings of one data set hide other cells of the same numbers: a
-    method that suits the set does well in all of them, so to count them as independent would make the p values far too
-    small. Ranks are therefore averaged over the settings of each set first, and every set weighs the same.
+    The unit of the tests is the **data set**. The settings of a data set hide different cells of the same table, so they are
+    not independent; treating them as such would make the p values far too small. Ranks are therefore first averaged over the
+    settings of each data set, and all data sets have the same weight.
 
     - Friedman's test on these ranks asks whether the methods differ at all.
-    - For each pair, Wilcoxon's signed-rank test over data sets asks whether the two differ. Its unit is the relative
-      difference (a − b) / (a + b) of the two scores, averaged over the settings of a set: unlike a difference of ranks it
-      does not depend on which other methods take part, and unlike a plain difference one set on which a method explodes
-      cannot outweigh the rest. Where it contradicts the order of the ranks, nothing is decided. Holm's correction holds
-      the chance of any false finding among all pairs at ``alpha``.
+    - For each pair, Wilcoxon's signed-rank test over data sets asks whether the two differ. It uses the relative difference
+      (a − b) / (a + b) of the two scores, averaged over the settings of a data set: it does not depend on the other methods,
+      as ranks do, and a single data set on which a method diverges cannot dominate. A pair whose test contradicts the order
+      of the ranks counts as undecided. Holm's correction bounds the probability of any false positive by ``alpha``.
 
     >>> scores = {"mean": 1.0, "knn": 0.8, "sinkhorn": 0.5}
     >>> outcomes = [
@@ -75,7 +74,7 @@ def average_ranks(
     if not lower_is_better(score):
         blocks = replace(blocks, means=-blocks.means)
     by_dataset = [np.flatnonzero([key[0] == dataset for key in blocks.keys]) for dataset in sorted({k[0] for k in blocks.keys})]
-    # Rounded to nine digits: the same number computed in another order is a tie.
+    # Rounded to nine digits, so that rounding errors do not break ties.
     ranks = rankdata([[float(f"{mean:.9g}") for mean in row] for row in blocks.means], axis=1) if blocks.keys else blocks.means
     ranks_by_dataset = np.array([ranks[rows].mean(axis=0) for rows in by_dataset])  # [data set, method]
     average = ranks_by_dataset.mean(axis=0) if blocks.keys else np.zeros(0)
@@ -105,7 +104,7 @@ def average_ranks(
 
 
 def holm(p_values: ArrayLike) -> list[float]:
-    """Adjust p values so that comparing each with α holds the chance of any false finding at α (Holm's step-down).
+    """Adjust p values by Holm's step-down method, which bounds the probability of any false positive.
 
     >>> holm([0.01, 0.04, 0.03])
     [0.03, 0.06, 0.06]
@@ -120,7 +119,7 @@ def holm(p_values: ArrayLike) -> list[float]:
 def find_cliques(methods: Sequence[str], different: Iterable[tuple[str, str]]) -> tuple[tuple[str, ...], ...]:
     """The longest runs of neighbours in ``methods``, two or more, of which no pair is ``different``.
 
-    Only neighbours in rank order: a bar over a method that differs from others under it would say the wrong thing.
+    Only neighbours in rank order are joined, because a bar covers all methods between its ends.
 
     >>> find_cliques("abcd", [("a", "c"), ("a", "d")])
     (('a', 'b'), ('b', 'c', 'd'))
@@ -139,7 +138,7 @@ def find_cliques(methods: Sequence[str], different: Iterable[tuple[str, str]]) -
 
 
 def _pair_p(blocks: Blocks, by_dataset: Sequence[NDArray[np.intp]], i: int, j: int) -> float:
-    """Chance of such a difference between ``i`` and ``j``, which has the worse rank; 1 if the test favours that one."""
+    """Return the p value of the difference between ``i`` and ``j``, which has the worse rank; 1 if the test favours ``j``."""
     a, b = blocks.means[:, i], blocks.means[:, j]
     size = np.abs(a) + np.abs(b)
     difference = np.divide(a - b, size, out=np.zeros_like(a), where=size > 0)
@@ -152,6 +151,6 @@ def _pair_p(blocks: Blocks, by_dataset: Sequence[NDArray[np.intp]], i: int, j: i
 def _friedman_p(ranks_by_dataset: NDArray[np.float64]) -> float:
     if ranks_by_dataset.ndim < 2 or len(ranks_by_dataset) < 2 or ranks_by_dataset.shape[1] < 3:
         return float("nan")
-    if (ranks_by_dataset == ranks_by_dataset[:, :1]).all():  # ties throughout: the statistic would be 0 / 0
+    if (ranks_by_dataset == ranks_by_dataset[:, :1]).all():  # all tied: the statistic would be 0 / 0
         return 1.0
     return float(friedmanchisquare(*ranks_by_dataset.T).pvalue)

@@ -1,4 +1,4 @@
-"""Tables of a score: data sets by methods, one table a setting."""
+"""Tables of a score: data sets by methods, one table per setting."""
 
 from __future__ import annotations
 
@@ -21,23 +21,23 @@ from .names import lower_is_better, sort_methods, sort_settings
 def render_table(
     outcomes: Iterable[Outcome], score: str, part: str = "train", fmt: str = "text", *, spread: bool = True
 ) -> str:
-    """Mean ± standard deviation over seeds of one score; in each row the best is marked.
+    """Return tables of a score: mean ± standard deviation over seeds, with the best of each row marked.
 
     Parameters
     ----------
     outcomes
-        What the benchmark gave.
+        Outcomes of a benchmark.
     score
         A key of `Outcome.scores`, or ``"seconds"`` or ``"added_mib"``.
     part
         ``"train"`` or ``"test"``.
     fmt
-        ``"text"`` or ``"markdown"``: a table per setting. The last two rows are the average rank, and the geometric mean
-        of the score relative to the column mean (to the best method of each row where the column mean was not run), both
-        over the rows that all methods with a number there finished and the seeds they share. A number in brackets: that
-        cell has fewer seeds than others in its row. ``"csv"``: one line per cell, in full precision.
+        ``"text"`` or ``"markdown"``: a table per setting. The last two rows are the average rank, and the geometric mean of
+        the score relative to the column mean (or to the best method of each row if the column mean was not run), both over
+        the data sets and seeds that the compared methods share. A number in brackets is the number of seeds of a cell that
+        has fewer than others in its row. ``"csv"``: one line per cell, in full precision.
     spread
-        Whether text and Markdown show the standard deviations.
+        Whether to show the standard deviations in text and Markdown.
 
     >>> outcomes = [
     ...     Outcome("iris", "mcar-30", method, seed, "train", {"rmse": base + seed / 10}, 1.0, 50.0, 150, 4)
@@ -50,7 +50,7 @@ def render_table(
     average rank, 1 of 1 set           2.00            1.00
     relative to 'mean'                1.000           0.524
     <BLANKLINE>
-    * lowest of its row; ± standard deviation over seeds; (n) of fewer seeds than others.
+    * lowest in its row; ± standard deviation over seeds; (n) seeds, if fewer than others.
     """
     check_choice("fmt", fmt, ("text", "markdown", "csv"))
     outcomes = list(outcomes)
@@ -60,7 +60,7 @@ def render_table(
         raise ValueError(
             "no task has finished yet"
             if not parts
-            else f"no row was kept for the test; pass part {', '.join(map(repr, parts))}, or run a suite with a test_fraction"
+            else f"there are no test rows; pass part {', '.join(map(repr, parts))}, or run a suite with a test_fraction"
             if part not in parts
             else f"no task has a finite {score!r}"
         )
@@ -71,13 +71,13 @@ def render_table(
     tables = []
     for setting in sort_settings(cell.setting for cell in cells):
         here = [each for each in outcomes if each.setting == setting and each.part == part]
-        methods = sort_methods(each.method for each in here)  # one that always failed has a column too
+        methods = sort_methods(each.method for each in here)  # including methods that always failed
         blocks = shared_blocks(scores_by_seed(here, score, part))
         rows = _rows([cell for cell in cells if cell.setting == setting], methods, blocks, spread, lower)
         tables.append(render(f"{score} ({part}), {setting}", rows))
-    mark = f"{'bold:' if fmt == 'markdown' else '*'} {'lowest' if lower else 'highest'} of its row"
-    legend = f"{mark}; ± standard deviation over seeds; (n) of fewer seeds than others."
-    return "\n\n".join([*tables, legend if spread else f"{mark}; (n) of fewer seeds than others."])
+    mark = f"{'bold:' if fmt == 'markdown' else '*'} {'lowest' if lower else 'highest'} in its row"
+    legend = f"{mark}; ± standard deviation over seeds; (n) seeds, if fewer than others."
+    return "\n\n".join([*tables, legend if spread else f"{mark}; (n) seeds, if fewer than others."])
 
 
 @dataclass(frozen=True)
@@ -90,7 +90,7 @@ _ABSENT = _Entry("–")
 
 
 def _rows(cells: Sequence[Cell], methods: Sequence[str], blocks: Blocks, spread: bool, lower: bool) -> list[list[_Entry]]:
-    """The table of one setting: a row of names, a row per data set, and two rows that sum up the sets methods share."""
+    """Return the table of one setting: a header, a row per data set, and two summary rows over the shared data sets."""
     datasets = sorted({cell.dataset for cell in cells})
     by_place = {(cell.dataset, cell.method): cell for cell in cells}
     rows = [[_Entry(""), *map(_Entry, methods)]]
@@ -98,7 +98,7 @@ def _rows(cells: Sequence[Cell], methods: Sequence[str], blocks: Blocks, spread:
         row = [by_place.get((dataset, method)) for method in methods]
         winner = (min if lower else max)((cell for cell in row if cell), key=lambda cell: cell.mean)
         most = max(cell.n_seeds for cell in row if cell)
-        # What is printed alike is marked alike.
+        # Mark all values that look the same when printed.
         best = [cell is not None and _mean(cell) == _mean(winner) for cell in row]
         shown = [_number(cell, most, spread) if cell else _ABSENT.text for cell in row]
         rows.append([_Entry(dataset), *map(_Entry, shown, best)])
@@ -117,7 +117,7 @@ def _rows(cells: Sequence[Cell], methods: Sequence[str], blocks: Blocks, spread:
 
 
 def _number(cell: Cell, most_seeds: int, spread: bool) -> str:
-    """Mean ± sd, and the number of seeds if others have more."""
+    """Format mean ± sd, and the number of seeds if others have more."""
     sd = f" ± {cell.sd:.{_decimals(cell)}f}" if spread and cell.n_seeds > 1 else ""
     return _mean(cell) + sd + (f" ({cell.n_seeds})" if cell.n_seeds < most_seeds else "")
 
@@ -127,7 +127,7 @@ def _mean(cell: Cell) -> str:
 
 
 def _decimals(cell: Cell) -> int:
-    """Three, or as many as show three digits of a small mean."""
+    """Return the number of decimals: three, or as many as show three digits of a small mean."""
     return min(max(3, 2 - math.floor(math.log10(abs(cell.mean)))), 9) if cell.mean else 3
 
 
@@ -145,7 +145,7 @@ def _markdown(title: str, rows: Sequence[Sequence[_Entry]]) -> str:
 
 
 def _escape(text: str) -> str:
-    """Text that Markdown shows as it is, on one line."""
+    """Escape text for Markdown, on one line."""
     return re.sub(r"([\\`*|<>\[\]])", r"\\\1", " ".join(text.split()))
 
 

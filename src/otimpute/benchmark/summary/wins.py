@@ -1,4 +1,4 @@
-"""How often one method beats another, where a difference within the noise of the seeds is a tie."""
+"""How often one method beats another; a difference within the noise over seeds is a tie."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from .names import lower_is_better, sort_methods
 
 @dataclass(frozen=True, eq=False)
 class Wins:
-    """Counts over (data set, setting) blocks; entry [i, j] is about method i against method j."""
+    """Counts over (data set, setting) blocks; entry [i, j] compares method i with method j."""
 
     methods: tuple[str, ...]
     wins: NDArray[np.int64]  # [method, method]
@@ -31,9 +31,9 @@ class Wins:
 def wins(outcomes: Iterable[Outcome], score: str, part: str = "train") -> Wins:
     """Count wins (a better score), ties and losses of every method against every other.
 
-    A pair is compared on each block in which the two share a seed: the same seed hides the same cells, so scores are
-    compared seed by seed. The block is a tie when the mean difference is within the 95 % interval of these paired
-    differences (Student's). One shared seed has no interval: then a difference of at most 1 % of the larger score is a tie.
+    A pair is compared on each block in which the two share a seed, seed by seed, as the same seed hides the same cells. The
+    block is a tie if the 95 % confidence interval (Student's t) of the mean paired difference contains 0. With a single
+    shared seed, a difference of at most 1 % of the larger score is a tie.
 
     >>> outcomes = [
     ...     Outcome("iris", "mcar-30", method, seed, "train", {"rmse": base + seed / 10}, 1.0, 50.0, 150, 4)
@@ -57,7 +57,7 @@ def wins(outcomes: Iterable[Outcome], score: str, part: str = "train") -> Wins:
 
 
 def _compare(one: Mapping[int, float], other: Mapping[int, float]) -> int | None:
-    """−1 when ``one`` is lower, 1 when it is higher, 0 for a tie, None without a shared seed."""
+    """Return −1 if ``one`` is lower, 1 if it is higher, 0 for a tie, None without a shared seed."""
     seeds = sorted(one.keys() & other.keys())
     if not seeds:
         return None

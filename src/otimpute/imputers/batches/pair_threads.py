@@ -23,6 +23,7 @@ from .divergence import (
 )
 
 if TYPE_CHECKING:
+    from ..gpu.device import Device
     from ..round_robin.trained_columns import TrainedColumn
 
 _EVALUATION = 10  # fixed pairs on which a loss is reported
@@ -58,10 +59,8 @@ class PairThreads:
 class Batches:
     """The table under training, its geometry, and room for the pairs of batches drawn from it."""
 
-    device = "cpu"
-
-    def __init__(self, cells: TableCells, geometry: Geometry, threads: PairThreads):
-        self.cells, self.geometry, self.threads = cells, geometry, threads
+    def __init__(self, cells: TableCells, geometry: Geometry, threads: PairThreads, device: Device):
+        self.cells, self.geometry, self.threads, self.device = cells, geometry, threads, device
         self._size: tuple[int, int] = (0, 0)
         self._room: tuple[list[Workspace], Gradients] = ([], make_gradients(0, 0, 0, np.float32))
 

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import partial
 from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ..._gpu import gpu_failures
-from ..._warn import warn_user
-from ...exceptions import GpuError, OtimputeWarning
-from ..batches.divergence import CROSS, SELF, BatchPlan, Geometry, TableCells
+from ..batches.divergence import CROSS, SELF, BatchPlan, Geometry, Gradients, TableCells
 from ..batches.pair_threads import Batches, PairThreads
+from .device import Device
 from .gpu_tables import LN_2, GpuTables
 
 if TYPE_CHECKING:
@@ -21,14 +22,11 @@ if TYPE_CHECKING:
 class GpuBatches(Batches):
     """Batches whose rows are sent to a GPU, all pairs of a step at once, and whose gradients come back.
 
-    All state is here, so that a training can go on without the GPU if that fails, where it ``may_fall_back``.
+    All state is here, so that a training can go on without the GPU if that fails.
     """
 
-    device = "cuda"  # until it fails
-
-    def __init__(self, cells: TableCells, geometry: Geometry, threads: PairThreads, *, may_fall_back: bool):
-        super().__init__(cells, geometry, threads)
-        self._may_fall_back = may_fall_back
+    def __init__(self, cells: TableCells, geometry: Geometry, threads: PairThreads, device: Device):
+        super().__init__(cells, geometry, threads, device)
         self._pairs: dict[int, _Pairs] = {}  # by batch size
 
     @property
@@ -39,41 +37,36 @@ class GpuBatches(Batches):
     def pair_gradients(self, plan: BatchPlan, batch_size: int) -> None:
         """Gradients, in all columns, of the pairs drawn last."""
         _, found = self.workspaces_for(batch_size, self.cells.values.shape[1])
-        gradient = self._compare(plan, batch_size, both_sides=True)
-        if gradient is None:
-            super().pair_gradients(plan, batch_size)
-        else:
-            found.gradient[..., : self.geometry.n_columns] = gradient[..., : self.geometry.n_columns]
+        on_cpu = partial(super().pair_gradients, plan, batch_size)
+        self._compare(found, plan, slice(self.geometry.n_columns), both_sides=True, on_cpu=on_cpu)
 
     def column_gradients(self, trained_column: TrainedColumn) -> None:
         """Gradients, in the trained_column's column, of the pairs drawn last."""
         _, found = self.workspaces_for(trained_column.batch_size, 1)
-        gradient = self._compare(trained_column.plan, trained_column.batch_size, both_sides=trained_column.target.both_sides)
-        if gradient is None:
-            super().column_gradients(trained_column)
-        else:
-            found.gradient[..., 0] = gradient[..., trained_column.target.column]
+        target, on_cpu = trained_column.target, partial(super().column_gradients, trained_column)
+        column = slice(target.column, target.column + 1)
+        self._compare(found, trained_column.plan, column, both_sides=target.both_sides, on_cpu=on_cpu)
 
-    def _compare(self, plan: BatchPlan, batch_size: int, *, both_sides: bool) -> NDArray[np.float32] | None:
-        """Gradients ``[P, 2, m, d]`` of what was drawn, the rest where it belongs; None once the GPU has failed."""
-        if self.device == "cpu":
-            return None
-        found, cells = self._room[1], self.cells
-        try:
-            with gpu_failures(f"the comparison of {len(found.rows)} pairs of {batch_size} rows"):
+    def _compare(
+        self, found: Gradients, plan: BatchPlan, columns: slice, *, both_sides: bool, on_cpu: Callable[[], None]
+    ) -> None:
+        """Gradients, in some columns, of what was drawn, and all else that is ``found``."""
+        n_pairs, _, batch_size = found.rows.shape
+
+        def on_gpu() -> None:
+            with gpu_failures(f"the comparison of {n_pairs} pairs of {batch_size} rows"):
                 if batch_size not in self._pairs:
-                    self._pairs[batch_size] = _Pairs(self.geometry, len(found.rows), batch_size, plan)
-                pairs = self._pairs[batch_size]
+                    self._pairs[batch_size] = _Pairs(self.geometry, n_pairs, batch_size, plan)
+                pairs, cells = self._pairs[batch_size], self.cells
                 gradient, potentials = pairs.compare(cells.values[found.rows], cells.potentials[found.rows], both_sides)
                 found.loss[:], found.error[:] = pairs.found()
-        except GpuError as error:
-            if not self._may_fall_back:
-                raise
-            warn_user(f'{error}. With device="auto" the CPU takes over', OtimputeWarning)
-            self.device, self._pairs = "cpu", {}
-            return None
-        found.self_potential[:], found.cross_potential[:] = potentials[:, SELF], potentials[:, CROSS]
-        return gradient
+            found.self_potential[:], found.cross_potential[:] = potentials[:, SELF], potentials[:, CROSS]
+            part = gradient[..., columns]
+            found.gradient[..., : part.shape[-1]] = part
+
+        self.device.run(on_gpu, on_cpu)
+        if not self.device.is_gpu:
+            self._pairs = {}  # memory that others may need
 
 
 class _Pairs:

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..._torch import torch_for
-from ...fitting import Callback
+from ...fitting import Callback, StopReason
 from ...fitting.checkpoint import Checkpoint
 from ...fitting.training import Look, Process, Schedule, TrainingOutcome, train
 from ..batches.divergence import BatchPlan, collect_rows, draw_pair, list_free_rows
@@ -66,7 +66,7 @@ def run_meta_steps(
         some = np.flatnonzero(incomplete)[:_ROWS_TRIED] if incomplete.any() else np.arange(min(len(guess), _ROWS_TRIED))
         completer.check(guess[some], free[some] if incomplete.any() else np.ones((len(some), d), dtype=bool))
     if not incomplete.any():
-        return TrainingOutcome(0, 0, "nothing missing", _empty_history())
+        return TrainingOutcome(0, 0, StopReason.NOTHING_MISSING, _empty_history())
     window = min(schedule.n_steps, max(_SHORTEST_WINDOW, -(-schedule.n_steps // _N_WINDOWS)))
     process = _CompleterTraining(completer, guess, free, batches, plan, schedule, batch_size, score)
     return train(

@@ -85,7 +85,7 @@ def _first_guess(work: NDArray[np.float32], holes: NDArray[np.bool_], guess: Gau
 
 
 class MetaSinkhornImputer(TransportImputer):
-    """Impute by any torch module, trained with optimal transport (Algorithm 2 of Muzellec et al., ICML 2020).
+    """Impute missing values by any torch module, trained with optimal transport (Algorithm 2 of Muzellec et al., ICML 2020).
 
     A *completer* is a torch module that takes ``(values, missing)`` and returns the rows completed. Two random batches of
     completed rows should look like draws from one distribution; the gradient of their Sinkhorn divergence trains the module.
@@ -95,35 +95,36 @@ class MetaSinkhornImputer(TransportImputer):
     Parameters
     ----------
     completer : torch.nn.Module, function or None, default=None
-        Called with ``values [rows, columns]`` (standardised, a first guess in the holes) and ``missing [rows, columns]``
+        Called with ``values [rows, columns]`` (standardised, with initial values where missing) and ``missing [rows, columns]``
         (bool), it returns completed rows: ``torch.where(missing, prediction, values)``. The columns are those of the table; a
-        category with k labels has k − 1 of them. Where you do not want to count, pass a function (or class) that makes a module
-        from their number. The module is copied, yours is not changed. None takes a network with two hidden layers on values and
+        category with k labels has k − 1 of them. Instead of a module you can pass a function (or class) that creates one from
+        the number of columns. A module is copied, not changed. None means a network with two hidden layers on values and
         indicators, which corrects the first guess.
     max_steps : int or "auto", default="auto"
-        Updates by Adam; automatically 1000, and more when that is too few for every row to be drawn about 10 times.
+        Number of updates; "auto" means 1000, or more if needed to draw every row about 10 times.
     n_pairs : int, default=2
-        Pairs of batches per step.
+        Number of pairs of batches per step.
     one_sided : bool, default=False
-        Draw the first batch from complete rows and the second from incomplete ones. Legitimate when holes are completely
-        at random and enough rows are complete.
+        Draw the first batch from complete rows and the second from incomplete ones. Valid only if values are missing
+        completely at random and enough rows are complete.
     validation_fraction : float in [0, 1) or "auto", default="auto"
-        Share of the observed values hidden from the fit to score it; the scores are in ``history_``. The fit then stops when
-        they no longer fall and returns to the best parameters (by RMSE). The hidden values come back untouched.
-        Automatically a tenth of them, or none in tables of fewer than 50 rows: networks over-train on some tables.
+        Fraction of the observed values to hide from the fit to score it; the scores are in ``history_``. The fit then stops
+        when they no longer fall and returns to the best parameters (by RMSE). The hidden values are not changed in the result.
+        "auto" hides a tenth, or none if the table has fewer than 50 rows: networks overfit on some tables.
     patience : int, default=5
-        Twentieths of the steps without a better score before the fit stops.
+        Stop after this many twentieths of the steps without a better score.
     learning_rate : float, default=3e-3
-        Adam's step size.
+        Step size of Adam.
     step_decay : float in (0, 1], default=0.1
         The step size falls geometrically to this share of itself; 1 keeps it.
     l2 : float, default=1e-5
         Weight of half the squared parameters in the loss.
     epsilon : float or {"auto", "cost", "distance", "authors"}, default="auto"
-        Entropic strength on the cost c = ½‖x − y‖² of standardised rows. ``"auto"``: 1 % of the median of c; ``"cost"``: 5 %
-        of it; ``"distance"``: 5 % of the median of ‖x − y‖; ``"authors"``: the square of ``"cost"``, as in the published code.
+        Entropic regularisation of the cost c = ½‖x − y‖² of standardised rows. ``"auto"``: 1 % of the median of c; ``"cost"``:
+        5 % of it; ``"distance"``: 5 % of the median of ‖x − y‖; ``"authors"``: the square of ``"cost"``, as in the published
+        code.
     batch_size : int or "auto", default="auto"
-        Rows per batch; automatically 128, or for fewer than 257 rows the power of two at or below half of them.
+        Number of rows per batch; "auto" means 128, or for fewer than 257 rows the power of two at or below half of them.
     initial : {"auto", "mean", "em"}, default="auto"
         The first guess a completer is shown, in training and in new rows: column means, or the conditional means of a Gaussian
         model. ``"auto"`` is ``"em"`` with the covariance metric and ``"mean"`` otherwise.
@@ -131,61 +132,62 @@ class MetaSinkhornImputer(TransportImputer):
         Rows are compared by ½‖x − y‖² of standardised columns, or by the same after whitening by the root of correlations.
         ``"auto"`` is ``"covariance"`` for up to 300 columns.
     scale : bool, default=True
-        Standardise columns inside. Switch off only for columns that already have about unit spread.
+        Whether to standardise columns internally. Disable only if columns already have about unit spread.
     tol : float, default=1e-3
         Stop when imputed values move by less than this (root mean square, in standard deviations) from one twentieth of the
         steps (at least 10) to the next; 0 never stops early.
     warm_start : bool, default=False
         Whether another ``fit`` continues from the trained completer, possibly on another table of the same columns.
     max_seconds : float or None, default=None
-        Stop after about this time and use what was reached.
+        Stop after about this time and keep the result so far.
     n_jobs : int or None, default=None
-        Threads to prepare long tables and for the pairs of a step; -1 uses all cores. The result does not depend on it.
+        Number of threads to prepare long tables and for the pairs of a step; -1 uses all cores. The result does not depend on
+        it.
     device : {"auto", "cpu", "cuda"}, default="auto"
-        Where batches are compared; automatically on an NVIDIA GPU where there is one and the CPU would take about 20 s or more.
+        Device to compare batches on; "auto" uses an NVIDIA GPU if there is one and the CPU would take about 20 s or more.
         The completer stays on the CPU. The result is the same up to rounding. A GPU needs ``pip install "otimpute[gpu]"``.
     random_state : int, Generator, RandomState or None, default=None
-        Same seed, same result; torch's own random state is left as it was.
+        Seed or generator. Pass an int for reproducible results; torch's global random state is not changed.
     verbose : int, default=0
-        Show a progress bar (in terminals it needs rich).
+        If positive, show a progress bar (needs rich in terminals).
     callbacks : list of functions, default=None
         Called after every step with a ``FitProgress`` (``step``, ``max_steps``, ``seconds``, ``history``); a true return value
         stops the fit.
     checkpoint : path or None, default=None
-        File in which a long fit leaves its state every half minute or so, and when it is stopped. Fitted again, on the same
-        table with the same parameters, it goes on from there to the result of a fit that never stopped, and removes the file. A
+        File in which a long fit saves its state about every half minute, and when it is stopped. Another fit on the same table
+        with the same parameters resumes from it, gives the result of an uninterrupted fit, and removes the file. A
         ``completer`` must be the same again.
     missing_values : float, default=nan
-        What marks a hole, besides NaN and null.
+        The placeholder of missing values, besides NaN and null.
     add_indicator : bool, default=False
-        Append a column per column with holes that says where they were.
+        Append an indicator column for each column with missing values.
     keep_empty_features : bool, default=True
         Columns without any observed value stay empty, with a warning; False drops them.
     integers : {"round", "float"}, default="round"
         Whether imputed integers and booleans are rounded so that the column keeps its type, or become floats.
     constraints : dict, default=None
-        What imputed values of a column must obey, as in `SinkhornImputer`.
+        Constraints on imputed values by column, as in `SinkhornImputer`.
     max_categories : int or None, default=50
-        How many categories of a column are told apart, as in `SinkhornImputer`.
+        Maximum number of categories used per column, as in `SinkhornImputer`.
 
     Attributes
     ----------
     completer_ : torch.nn.Module
         The trained completer.
     epsilon_ : float
-        Entropic strength used.
+        Entropic regularisation used.
     metric_ : str
         Metric used.
     batch_size_ : int
         Rows per batch.
     device_ : str
-        Where batches were compared.
+        Device that compared the batches.
     n_steps_ : int
-        Steps taken.
+        Number of steps performed.
     best_step_ : int
         The step whose parameters are kept: the last one, or with validation the best one.
     converged_ : bool
-        Whether the imputed values had settled (see ``tol``).
+        Whether the imputed values had converged (see ``tol``).
     stop_reason_ : str
         ``"tol"``, ``"max_steps"``, ``"validation"``, ``"max_seconds"``, ``"callback"``, ``"interrupted"`` or
         ``"nothing missing"``.
@@ -363,7 +365,7 @@ class MetaSinkhornImputer(TransportImputer):
             work[:, :d][hidden] = prepared.truth
             _first_guess(work, prepared.holes, guess)
         completer.fill(work, prepared.holes)
-        return outcome.summary(), batches.device
+        return outcome.summary(), batches.device.name
 
     def _schedule(self, n_rows: int, batch_size: int, deadline: float) -> MetaSchedule:
         n_steps = self._n_steps(n_rows, batch_size, _FEWEST_STEPS, _VISITS)
@@ -379,8 +381,8 @@ class MetaSinkhornImputer(TransportImputer):
         untaught = self._model.untaught(table.missing[:, ~self.training_table_.empty])
         if len(untaught) and self.completer is not None:  # ours only corrects a guess, and begins with no correction
             warn_user(
-                f"columns {self.training_table_.layout.describe(untaught)} with holes were complete in training: "
-                "the completer never learned to fill them; fit on rows with holes there too",
+                f"columns {self.training_table_.layout.describe(untaught)} with missing values were complete in training, so "
+                "the completer never learned to impute them; fit on rows with missing values there too",
                 OtimputeWarning,
             )
         return table

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from ..._warn import warn_user
 from ...exceptions import DivergedError, InPython, Message, OtimputeWarning, Term
-from ...fitting import Callback
+from ...fitting import Callback, StopReason
 from ...fitting.checkpoint import Checkpoint
 from ...fitting.training import Look, Process, Schedule, TrainingOutcome, train
 from ..batches.pair_threads import Batches
@@ -124,12 +124,12 @@ def run_cycles(
     The start is among them if it ``start_counts``, that is, if the table holds what the models predict.
     """
     if not trained_columns:
-        return TrainingOutcome(0, 0, "nothing to train", _empty_history())
+        return TrainingOutcome(0, 0, StopReason.NOTHING_TO_TRAIN, _empty_history())
     process = _Cycles(trained_columns, order, models, batches, schedule, score, start_counts)
     a_cycle = process.steps_per_cycle
     plan = Schedule(schedule.max_cycles * a_cycle, a_cycle, schedule.patience * a_cycle, schedule.deadline)
     outcome = train(process, plan, callbacks, checkpoint)
-    reason = "max_cycles" if outcome.stop_reason == "max_steps" else outcome.stop_reason
+    reason = StopReason.MAX_CYCLES if outcome.stop_reason == StopReason.MAX_STEPS else outcome.stop_reason
     return TrainingOutcome(outcome.n_steps // a_cycle, outcome.best_step // a_cycle, reason, outcome.history)
 
 

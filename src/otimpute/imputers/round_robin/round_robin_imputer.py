@@ -71,15 +71,16 @@ class RoundRobinImputer(TransportImputer):
     order : {"increasing", "random", "given"}, default="increasing"
         Order of the columns: by their number of holes, anew at random in each cycle, or as in the table.
     validation_fraction : float in [0, 1), default=0.0
-        Share of the observed values hidden from the fit to score it after each cycle; the scores are in ``history_``. The fit
-        then stops when they no longer fall and returns to the models of the best cycle. The hidden values come back untouched.
+        Fraction of the observed values to hide from the fit to score it after each cycle; the scores are in ``history_``. The
+        fit then stops when they no longer fall and returns to the models of the best cycle. The hidden values are not changed
+        in the result.
     validation_score : {"rmse", "mae", "energy"}, default="rmse"
-        Which score of the hidden values decides.
+        The score on hidden values that decides.
     patience : int, default=2
-        Cycles without a better score before the fit stops.
+        Stop after this many cycles without a better score.
     skip_complete : bool, default=False
-        Whether columns without holes get no model; holes in them later are filled with the training mean, and a warning. By
-        default their models are trained too, on observed values hidden from them, so that later holes are welcome anywhere.
+        Whether to train no models for complete columns; missing values in new rows then get the training mean, with a warning.
+        By default their models are trained on hidden observed values, so that new rows may have missing values anywhere.
     initial_weights : {"gaussian", "random"}, default="gaussian"
         Start of the built-in models: regressions of a Gaussian model of the table, or random as torch's layers start. Modules
         of your own start as your function made them, which counts as random.
@@ -90,11 +91,12 @@ class RoundRobinImputer(TransportImputer):
     l2 : float, default=1e-5
         Weight of half the squared parameters in the loss.
     epsilon : float or {"auto", "cost", "distance", "authors"}, default="auto"
-        Entropic strength on the cost c = ½‖x − y‖² of standardised rows. ``"auto"``: 1 % of the median of c; ``"cost"``: 5 %
-        of it; ``"distance"``: 5 % of the median of ‖x − y‖; ``"authors"``: the square of ``"cost"``, as in the published code.
+        Entropic regularisation of the cost c = ½‖x − y‖² of standardised rows. ``"auto"``: 1 % of the median of c; ``"cost"``:
+        5 % of it; ``"distance"``: 5 % of the median of ‖x − y‖; ``"authors"``: the square of ``"cost"``, as in the published
+        code.
     batch_size : int or "auto", default="auto"
-        Rows per batch; automatically 128, or for fewer than 257 rows the power of two at or below half of them. Never more
-        than the smaller of the two groups of rows.
+        Number of rows per batch; "auto" means 128, or for fewer than 257 rows the power of two at or below half of them. Never
+        more than the smaller of the two groups of rows.
     initial : {"auto", "mean", "em"} or array [n_rows, n_columns], default="auto"
         Start of the missing values: column means, conditional means of a Gaussian model, or your own table.
         ``"auto"`` is ``"em"`` with the covariance metric and ``"mean"`` otherwise.
@@ -104,28 +106,29 @@ class RoundRobinImputer(TransportImputer):
         Rows are compared by ½‖x − y‖² of standardised columns, or by the same after whitening by the root of correlations.
         ``"auto"`` is ``"covariance"`` for up to 300 columns.
     scale : bool, default=True
-        Standardise columns inside. Switch off only for columns that already have about unit spread.
+        Whether to standardise columns internally. Disable only if columns already have about unit spread.
     tol : float, default=1e-3
         Stop when a whole cycle changes no imputed value by more than this share of the largest observed one; 0 never does.
     warm_start : bool, default=False
         Whether another ``fit`` continues from the fitted models and scales, possibly on another table of the same columns.
     max_seconds : float or None, default=None
-        Stop after about this time and use what was reached.
+        Stop after about this time and keep the result so far.
     n_jobs : int or None, default=None
-        Threads to prepare long tables and for the pairs of an update; -1 uses all cores. The result does not depend on it.
+        Number of threads to prepare long tables and for the pairs of an update; -1 uses all cores. The result does not depend
+        on it.
     device : {"auto", "cpu", "cuda"}, default="auto"
-        Where batches are compared; automatically on an NVIDIA GPU where there is one and the CPU would take about 20 s or more.
+        Device to compare batches on; "auto" uses an NVIDIA GPU if there is one and the CPU would take about 20 s or more.
         The models stay on the CPU. The result is the same up to rounding. A GPU needs ``pip install "otimpute[gpu]"``.
     random_state : int, Generator, RandomState or None, default=None
-        Same seed, same result.
+        Seed or generator. Pass an int for reproducible results.
     verbose : int, default=0
-        Show a progress bar (in terminals it needs rich).
+        If positive, show a progress bar (needs rich in terminals).
     callbacks : list of functions, default=None
         Called several times a second with a ``FitProgress`` (``step``, ``max_steps``, ``seconds``, ``history``; a step is an
         update); a true return value stops the fit.
     checkpoint : path or None, default=None
-        File in which a long fit leaves its state every half minute or so, and when it is stopped. Fitted again, on the same
-        table with the same parameters, it goes on from there to the result of a fit that never stopped, and removes the file. A
+        File in which a long fit saves its state about every half minute, and when it is stopped. Another fit on the same table
+        with the same parameters resumes from it, gives the result of an uninterrupted fit, and removes the file. A
         function as ``model`` must be the same again.
     missing_values, add_indicator, keep_empty_features, integers, constraints, max_categories
         As in `SinkhornImputer`.
@@ -133,19 +136,19 @@ class RoundRobinImputer(TransportImputer):
     Attributes
     ----------
     epsilon_ : float
-        Entropic strength used.
+        Entropic regularisation used.
     metric_ : str
         Metric used.
     batch_size_ : int
         Rows per batch.
     device_ : str
-        Where batches were compared.
+        Device that compared the batches.
     n_cycles_ : int
-        Whole cycles taken.
+        Number of complete cycles.
     best_cycle_ : int
         The cycle whose models are kept: the last one, or with validation the best one.
     converged_ : bool
-        Whether a cycle changed nothing any more (see ``tol``).
+        Whether the imputed values had converged (see ``tol``).
     stop_reason_ : str
         ``"tol"``, ``"max_cycles"``, ``"validation"``, ``"max_seconds"``, ``"callback"``, ``"interrupted"`` or
         ``"nothing to train"``.
@@ -156,8 +159,8 @@ class RoundRobinImputer(TransportImputer):
 
     Notes
     -----
-    ``transform`` starts from the training means and applies the models in the order of the last cycle until a row stands
-    still. It treats rows alone and refits nothing.
+    ``transform`` starts from the training means and applies the models in the order of the last cycle until a row
+    converges. It treats every row separately and refits nothing.
 
     A fit by transport is no regression. Least squares is content with conditional means; the divergence compares
     distributions, and to resemble rows that have noise in them predictions must spread as those do. With two columns and
@@ -374,7 +377,7 @@ class RoundRobinImputer(TransportImputer):
             targets = [trained_columns[place].target for place in order.current]
             settle_rows(work, prepared.holes, targets, models, max_cycles=1)
         warn_of_held_predictions(work, trained_columns)
-        return outcome, order.current, batches.device
+        return outcome, order.current, batches.device.name
 
     def _publish(self) -> None:
         super()._publish()
@@ -388,7 +391,7 @@ class RoundRobinImputer(TransportImputer):
             advice = "fit with skip_complete=False" if self.skip_complete else "fit on more rows"
             warn_user(
                 f"columns {self.training_table_.layout.describe(left)} were complete in training and have no model: "
-                f"their holes get the training mean; {advice}",
+                f"their missing values get the training mean; {advice}",
                 OtimputeWarning,
             )
         return table

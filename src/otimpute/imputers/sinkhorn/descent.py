@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...exceptions import DivergedError, InPython, Message, Term
-from ...fitting import Callback
+from ...fitting import Callback, StopReason
 from ...fitting.checkpoint import NO_CHECKPOINT, Checkpoint
 from ...fitting.training import Look, Process, Schedule, TrainingOutcome, train
 from ..gpu.gpu_steps import GpuFit, GpuSteps
@@ -249,7 +249,7 @@ class _Descent(Process):
         for fit in self._going:
             movement = self._windows[fit].close(self._start, step, means[fit], self._steps)
             if whole and self._can_settle and movement <= self._schedule.tolerance:
-                self.settled[fit] = self.end(fit, TrainingOutcome(step, step, "tol", {}))
+                self.settled[fit] = self.end(fit, TrainingOutcome(step, step, StopReason.TOL, {}))
         self._start = step
         return Look(not self._going)
 

@@ -14,11 +14,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..._compile import compiled
+from ..._fast_exp import exp
 from ..._stored import Array, stored
 from ..._threads import each_in_threads
 from ...gaussian.em import factor_block, fill_row
 from ...transport import epsilon_from_rule
-from ...transport.kernels.loops import exp
 from ...transport.kernels.select import select_kernel
 
 # The map of a new row sees the whole reference at once and no second batch to average over, so it needs more smoothing than

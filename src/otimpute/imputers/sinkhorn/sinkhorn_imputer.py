@@ -20,6 +20,7 @@ from ...fitting import CellFit, ColumnLayout, FitSummary, StopReason, check_call
 from ...fitting.checkpoint import NO_CHECKPOINT, Checkpoint
 from ...fitting.training import TrainingOutcome
 from ..batches.divergence import make_cells, make_geometry
+from ..gpu.device import Device
 from ..gpu.gpu_steps import GpuFit
 from ..transport_imputer import Prepared, TransportImputer, TransportModel
 from .cpu_steps import CpuSteps
@@ -54,6 +55,7 @@ class DescentStart:
     prepared: Prepared
     seed: int
     problem: DescentProblem
+    device: Device
 
 
 class SinkhornImputer(TransportImputer):
@@ -277,7 +279,7 @@ class SinkhornImputer(TransportImputer):
         checkpoint: Checkpoint,
     ) -> tuple[NDArray[np.float32], SinkhornModel, FitSummary]:
         start = self.prepare(values, missing, layout, checkpoint.seed, deadline)
-        return self._finish(start, *self._descend(start, checkpoint))
+        return self._finish(start, self._descend(start, checkpoint))
 
     def prepare(
         self,
@@ -295,9 +297,8 @@ class SinkhornImputer(TransportImputer):
         is_hidden = hidden[free]
         score = (lambda mean: score_cells(truth, mean[is_hidden])) if hidden.any() else None
         schedule = self._schedule(len(work), batch_size, deadline)
-        return DescentStart(
-            prepared, seed, DescentProblem(GpuFit(work, free, geometry, plan), schedule, batch_size, self.n_pairs, score)
-        )
+        problem = DescentProblem(GpuFit(work, free, geometry, plan), schedule, batch_size, self.n_pairs, score)
+        return DescentStart(prepared, seed, problem, Device(self.device if free.any() else "cpu", problem.n_compared))
 
     @property
     def is_watched(self) -> bool:
@@ -305,23 +306,17 @@ class SinkhornImputer(TransportImputer):
         limits = (self.callbacks, self.checkpoint, self.max_seconds)
         return bool(self.verbose) or any(each is not None for each in limits)
 
-    def may_use_gpu(self, problem: DescentProblem) -> bool:
-        """Whether a descent would begin on a GPU."""
-        return bool(problem.fit.free.any()) and self._wants_gpu(problem.n_compared)
-
     def finish(self, start: DescentStart, missing: NDArray[np.bool_], on_gpu: Callable[[], Descended] | None = None) -> CellFit:
         """Everything after the first step, which may have been taken elsewhere: ``on_gpu`` returns what it led to."""
-        work, model, summary = self._finish(start, *self._descend(start, NO_CHECKPOINT, on_gpu))
+        work, model, summary = self._finish(start, self._descend(start, NO_CHECKPOINT, on_gpu))
         return CellFit(model.columns.read_holes(work, missing, n_threads(self.n_jobs)), model, summary)
 
-    def _descend(
-        self, start: DescentStart, checkpoint: Checkpoint, on_gpu: Callable[[], Descended] | None = None
-    ) -> tuple[Descended, str]:
-        """Algorithm 1 on the prepared working copy; and the device it ran on."""
+    def _descend(self, start: DescentStart, checkpoint: Checkpoint, on_gpu: Callable[[], Descended] | None = None) -> Descended:
+        """Algorithm 1 on the prepared working copy."""
         problem, fit = start.problem, start.problem.fit
         if not fit.free.any():
             outcome = TrainingOutcome(0, 0, StopReason.NOTHING_MISSING, empty_history(validates=False))
-            return Descended(np.empty(0), outcome), "cpu"
+            return Descended(np.empty(0), outcome)
         with progress_bar("Sinkhorn imputation", self.verbose) as bar:
             callbacks = [*bar, *check_callbacks(self.callbacks)]
 
@@ -331,18 +326,16 @@ class SinkhornImputer(TransportImputer):
                 return descend(steps, problem.schedule, [problem.score], callbacks, checkpoint)[0]
 
             alone = on_gpu or (lambda: descend_on_gpu([problem], callbacks, checkpoint)[0])
-            descended, device = self._on_device(on_cpu, alone, problem.n_compared, checkpoint)
+            descended = start.device.run(alone, on_cpu)
             bar.ended(descended.outcome.stop_reason)
-        return descended, device
+        return descended
 
-    def _finish(
-        self, start: DescentStart, descended: Descended, device: str
-    ) -> tuple[NDArray[np.float32], SinkhornModel, FitSummary]:
+    def _finish(self, start: DescentStart, descended: Descended) -> tuple[NDArray[np.float32], SinkhornModel, FitSummary]:
         prepared, d = start.prepared, len(start.prepared.columns)
         prepared.work[:, :d][prepared.free] = descended.cells
         prepared.work[:, :d][prepared.hidden] = prepared.truth
         reference = self._build_reference(prepared, start.seed)
-        chosen = prepared.chosen(start.problem.batch_size, device)
+        chosen = prepared.chosen(start.problem.batch_size, start.device.name)
         model = SinkhornModel(prepared.columns, chosen, reference, self.n_jobs)
         return prepared.work, model, descended.outcome.summary()
 

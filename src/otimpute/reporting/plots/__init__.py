@@ -1,4 +1,4 @@
-"""Pictures of a report: pure functions from its data to SVG; the page's style sheet gives them their colours."""
+"""Figures of a report: pure functions from its data to SVG; the page's style sheet defines the colours."""
 
 from .check import mark, methods_by_mark, off_by_column, off_by_method, pairs_of_categories, true_against_imputed
 from .columns import observed_against_imputed

@@ -1,6 +1,6 @@
-"""What pictures share: a frame with a name and a finding, scales, labels that fit, bars.
+"""Common elements of figures: frames, scales, labels and bars.
 
-Colours, strokes and fonts are those of classes in the page's style sheet, so that pictures follow its theme.
+Colours, strokes and fonts are set by classes in the page's style sheet, so that figures follow its theme.
 """
 
 from __future__ import annotations
@@ -16,15 +16,15 @@ from xml.etree.ElementTree import Element
 from ..._markup import element, short
 from .._scale import nice_labels, nice_places
 
-WIDTH = 410  # of a picture that may be scaled down to a telephone's screen; wider ones scroll
-_HALF = 460  # of half a page: wider pictures get a whole one
-_LETTER = 7.2  # about the width of one
+WIDTH = 410  # of a figure that may be scaled down to the screen of a phone; wider ones scroll
+_HALF = 460  # width of half a page: wider figures get the full width
+_LETTER = 7.2  # approximate width
 _BAR_PITCH = 24
 _LARGEST = sys.float_info.max
 
 
 def figure(title: str, finding: str, width: float, height: float, *marks: Element) -> Element:
-    """A picture with a name, and what it shows in words."""
+    """Create a figure with a title and a description."""
     room = "wide full" if width > _HALF else "wide" if width > WIDTH else None
     return element(
         "svg", element("title", title), element("desc", finding), *marks, role="img", width=width, height=height,
@@ -34,7 +34,7 @@ def figure(title: str, finding: str, width: float, height: float, *marks: Elemen
 
 @dataclass(frozen=True)
 class Scale:
-    """Numbers from ``low`` to ``high`` as places from ``start`` to ``end``; what lies outside stands at the edge."""
+    """A map of numbers from ``low`` to ``high`` to positions from ``start`` to ``end``, clipped at the ends."""
 
     low: float
     high: float
@@ -43,7 +43,7 @@ class Scale:
 
     @classmethod
     def over(cls, values: Iterable[float], start: float, end: float, *, margin: float = 0.0) -> Scale:
-        """A scale that holds all values."""
+        """Create a scale that covers all values."""
         known = list(values)
         low, high = min(known), max(known)
         if high / 2 - low / 2 <= 1e-12 * max(abs(low), abs(high)):
@@ -52,18 +52,18 @@ class Scale:
         return cls(max(low - edge, -_LARGEST), min(high + edge, _LARGEST), start, end)
 
     def __call__(self, value: float) -> float:
-        """The place of a number."""
-        share = (value / 2 - self.low / 2) / (self.high / 2 - self.low / 2)  # a difference of huge numbers may be infinite
+        """Return the position of a number."""
+        share = (value / 2 - self.low / 2) / (self.high / 2 - self.low / 2)  # halved to avoid overflow
         return self.start + min(max(share, 0.0), 1.0) * (self.end - self.start)
 
     def ticks(self) -> list[tuple[float, str]]:
-        """Places of round numbers, and these."""
+        """Return the positions and labels of round numbers."""
         places = nice_places(self.low, self.high).tolist()
         return [(self(place), label.replace("-", "−")) for place, label in zip(places, nice_labels(places), strict=True)]
 
 
 def plain(name: str) -> str:
-    """A name in one line, and visible if it is empty.
+    """Return a name on one line; an empty one as ``''``.
 
     >>> plain(" a  b "), plain("")
     ('a b', "''")
@@ -72,7 +72,7 @@ def plain(name: str) -> str:
 
 
 def shortened(name: str, most: int) -> str:
-    """A name in a given number of letters; those of East Asia and pictures count twice.
+    """Shorten a name to a given number of letters; wide East Asian characters and emoji count twice.
 
     >>> shortened("temperature", 8), shortened("温度温度温度", 8), shortened("short", 8)
     ('tempera…', '温度温…', 'short')
@@ -82,7 +82,7 @@ def shortened(name: str, most: int) -> str:
 
 
 def room_for(names: Iterable[str], most: int) -> float:
-    """What labels of at most so many letters take, with a margin."""
+    """Return the width of labels of at most so many letters, with a margin."""
     longest = max(((_widths(plain(name)) or [0])[-1] for name in names), default=0)
     return 14 + _LETTER * min(max(longest, 4), most)
 
@@ -92,7 +92,7 @@ def _widths(name: str) -> list[int]:
 
 
 def label(words: str, x: float, y: float, *, most: int = 1000, upward: bool = False, **attributes: str | None) -> Element:
-    """Words at a place, shortened if need be; the pointer shows them in full."""
+    """Create a text label, shortened if necessary; a tooltip then has the full text."""
     words = plain(words)
     shown = shortened(words, most)
     whole = [element("title", words)] if shown != words else []
@@ -101,42 +101,42 @@ def label(words: str, x: float, y: float, *, most: int = 1000, upward: bool = Fa
 
 
 def names_beside(names: Sequence[str], right: float, top: float, pitch: float, most: int) -> list[Element]:
-    """Names of rows, left of them."""
+    """Create the names of rows, on their left."""
     return [label(name, right - 7, top + (k + 0.5) * pitch + 4, most=most, text_anchor="end") for k, name in enumerate(names)]
 
 
 def names_above(names: Sequence[str], left: float, bottom: float, pitch: float, most: int) -> list[Element]:
-    """Names of columns, upright above them."""
+    """Create the names of columns, vertically above them."""
     return [label(name, left + (k + 0.5) * pitch + 4, bottom - 7, most=most, upward=True) for k, name in enumerate(names)]
 
 
 def stripes(n: int, top: float, width: float, pitch: float) -> Element:
-    """Every second row of ``n`` a little darker."""
+    """Create a darker background for every second of ``n`` rows."""
     return path([box(0, top + k * pitch, width, pitch) for k in range(0, n, 2)], "stripe")
 
 
 def line(x1: float, y1: float, x2: float, y2: float, class_: str) -> Element:
-    """A straight line."""
+    """Create a straight line."""
     return element("line", x1=x1, y1=y1, x2=x2, y2=y2, class_=class_)
 
 
 def path(pieces: Iterable[str], class_: str, tooltip: str = "") -> Element:
-    """Many marks as one element."""
+    """Create a single element from many path segments."""
     return element("path", *([element("title", tooltip)] if tooltip else []), d="".join(pieces), class_=class_)
 
 
 def box(x: float, y: float, width: float, height: float) -> str:
-    """A rectangle as a piece of a path."""
+    """Return a rectangle as a path segment."""
     return f"M{short(x)} {short(y)}h{short(width)}v{short(height)}h{short(-width)}z"
 
 
 def dot(x: float, y: float) -> str:
-    """A dot as a piece of a path whose line has round ends."""
+    """Return a dot as a path segment, for a stroke with round caps."""
     return f"M{short(x)} {short(y)}h0"
 
 
 def axes(across: Scale, up: Scale, *, across_label: str, up_label: str = "") -> list[Element]:
-    """The frame of a picture with numbers on both sides."""
+    """Create the axes of a figure."""
     marks = [line(across.start, y, across.end, y, "grid") for y, _ in up.ticks()]
     marks.append(line(across.start, up.start, across.end, up.start, "axis"))
     marks += [label(words, across.start - 6, y + 4, text_anchor="end", class_="tick") for y, words in up.ticks()]
@@ -149,7 +149,7 @@ def axes(across: Scale, up: Scale, *, across_label: str, up_label: str = "") -> 
 
 
 def _apart(ticks: Sequence[tuple[float, str]]) -> list[tuple[float, str]]:
-    """Labels of an axis that do not touch: all of them, or every second one, ..."""
+    """Thin out the labels of an axis until they do not overlap."""
     for every in range(1, len(ticks)):
         some = list(ticks[::every])
         if all(b[0] - a[0] > _LETTER * (len(a[1]) + len(b[1])) / 2 + 8 for a, b in pairwise(some)):
@@ -159,7 +159,7 @@ def _apart(ticks: Sequence[tuple[float, str]]) -> list[tuple[float, str]]:
 
 @dataclass(frozen=True)
 class Bar:
-    """A bar: what it is, how long (from 0 to 1), what it says, and the class of its colour."""
+    """A bar: its name, length (from 0 to 1), label and CSS class."""
 
     name: str
     length: float
@@ -168,7 +168,7 @@ class Bar:
 
 
 def bars(title: str, finding: str, rows: Sequence[Bar], *, width: float = WIDTH, most: int = 22) -> Element:
-    """Horizontal bars, each with its name, in at most so many letters, and its number."""
+    """Create a figure of horizontal bars with names, of at most ``most`` letters, and labels."""
     left = room_for((bar.name for bar in rows), most)
     room = width - left - room_for((bar.words for bar in rows), 20)
     marks = names_beside([bar.name for bar in rows], left, 0, _BAR_PITCH, most)

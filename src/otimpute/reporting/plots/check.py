@@ -1,4 +1,4 @@
-"""What methods make of hidden values."""
+"""Figures of the check on hidden values."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ _SMALL = 260
 
 
 def off_by_method(check: HiddenCheck, measure: str) -> Element | None:
-    """Errors of numbers, or shares of wrong categories, by method; None if there were none of that kind."""
+    """Draw errors of numbers, or fractions of wrong categories, by method; None if there are no such columns."""
     scores = {each.method: getattr(each, measure) for each in check.methods if getattr(each, measure) is not None}
     if not scores:
         return None
     says = share if measure == "wrong" else number
-    title = "Share of wrong categories" if measure == "wrong" else "Mean absolute error of numbers, in standard deviations"
+    title = "Fraction of wrong categories" if measure == "wrong" else "Mean absolute error of numbers, in standard deviations"
     finding = "Shorter is better: " + ", ".join(f"{name} {says(score)}" for name, score in scores.items()) + "."
     longest = max(scores.values()) or 1.0
     rows = [
@@ -33,7 +33,7 @@ def off_by_method(check: HiddenCheck, measure: str) -> Element | None:
 
 
 def off_by_column(check: HiddenCheck) -> Element | None:
-    """How far off each method was in each column, as a multiple of the column mean; None if that is unknown everywhere."""
+    """Draw each method's error by column, relative to the column mean; None if unknown for all columns."""
     known = [each for each in check.columns if each.against_mean is not None][:_MOST_COLUMNS]
     if not known:
         return None
@@ -54,18 +54,18 @@ def off_by_column(check: HiddenCheck) -> Element | None:
         ]  # fmt: skip
         marks.append(path(pieces, class_, method))
     n_better = sum(each.scores[check.method] < each.scores[MEAN] for each in known)
-    finding = f"{check.method} was nearer than the {MEAN} in {n_better} of {count(len(known), 'column')}."
-    return figure("Error by column, over that of the column mean", finding, WIDTH, bottom + 22, *marks)
+    finding = f"{check.method} was better than the {MEAN} in {n_better} of {count(len(known), 'column')}."
+    return figure("Error by column, relative to the column mean", finding, WIDTH, bottom + 22, *marks)
 
 
 def methods_by_mark(check: HiddenCheck) -> dict[str, str]:
-    """What methods are drawn as, but for the mean, which is a line; the one that is checked comes last, on top."""
+    """Return the markers of the methods, except the mean, which is a line; the checked imputer is last, on top."""
     tried = [each.method for each in check.methods if each.method not in (check.method, MEAN) and not each.failure]
     return dict(zip(tried, ("peer-ring", "peer-square"), strict=False)) | {check.method: "imputed-diamond"}
 
 
 def mark(class_: str) -> Element:
-    """One mark, for a legend beside a name."""
+    """Create a marker for the legend."""
     return path([_MARKS[class_](8, 8)], class_)
 
 
@@ -85,7 +85,7 @@ _MARKS = {"peer-ring": _ring, "peer-square": _square, "imputed-diamond": _diamon
 
 
 def true_against_imputed(column: ColumnCheck) -> Element:
-    """Hidden values against what was made of them; on the line they are the same."""
+    """Draw true against imputed values; on the line they are equal."""
     both = [value for point in column.points for value in point]
     across = Scale.over(both, 64, _SMALL - 10, margin=0.04)
     up = Scale.over(both, _SMALL - 44, 8, margin=0.04)
@@ -103,7 +103,7 @@ def true_against_imputed(column: ColumnCheck) -> Element:
 
 
 def pairs_of_categories(column: ColumnCheck) -> Element:
-    """Hidden categories and what was made of them, the most frequent pairs first."""
+    """Draw the most frequent pairs of true and imputed categories."""
     most = max(n for _, _, n in column.pairs)
     rows = []
     for true, made, n in column.pairs:

@@ -1,4 +1,4 @@
-"""Observed against imputed values of one column."""
+"""Figure of the observed and imputed values of a column."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from xml.etree.ElementTree import Element
 
 from ..._markup import short
 from ..._text import share
-from ..data import ColumnReport, Shape
+from ..data import ColumnReport, Shape, ShapeKind
 from .axes import box, figure, label, line, names_beside, path, plain, room_for
 
 _WIDTH = 340
@@ -14,15 +14,15 @@ _HEIGHT = 168
 _LEFT, _RIGHT, _BASE, _TOP = 10, _WIDTH - 10, 132, 6
 _BAR_PITCH, _BAR_THICKNESS = 34, 12
 _MOST_LETTERS = 16
-_LONG_LABEL = 12  # letters: of such there is only room for two
+_LONG_LABEL = 12  # letters; there is only room for two longer labels
 
 
 def observed_against_imputed(column: ColumnReport) -> Element | None:
-    """Shares of bins (area observed, line imputed), or of values (plain bars observed, hatched imputed)."""
+    """Draw a histogram (area: observed, line: imputed), or bars of values (plain: observed, hatched: imputed)."""
     if column.shape is None:
         return None
     title = f"Observed and imputed values of {plain(column.name)}"
-    return _bars(title, column.shape) if column.shape.kind == "bars" else _bins(title, column, column.shape)
+    return _bars(title, column.shape) if column.shape.kind == ShapeKind.BARS else _bins(title, column, column.shape)
 
 
 def _bins(title: str, column: ColumnReport, shape: Shape) -> Element:
@@ -69,5 +69,5 @@ def _bars(title: str, shape: Shape) -> Element:
         f"{plain(name)} {share(a)} and {share(b)}"
         for name, a, b in zip(shape.labels, shape.observed, shape.imputed, strict=True)
     ]
-    finding = f"Shares of observed and of imputed values: {'; '.join(said)}."
+    finding = f"Fractions of observed and of imputed values: {'; '.join(said)}."
     return figure(title, finding, _WIDTH, height, *marks, line(left, 0, left, height, "axis"))

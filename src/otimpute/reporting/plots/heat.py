@@ -1,4 +1,4 @@
-"""Maps of numbers from 0 to 1, or from −1 to 1: the larger a number, the stronger its colour; negative ones have their sign."""
+"""Heat maps of numbers from 0 to 1, or from −1 to 1 with a minus sign on negative ones."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from .axes import box, figure, label, names_above, names_beside, path, room_for
 
 Cells = Sequence[Sequence[float | None]]
 
-_N_LEVELS = 10  # of colour; the style sheet has as many
+_N_LEVELS = 10  # of colour, as in the style sheet
 _MOST_WITH_NUMBERS = 9  # columns
 _MOST_LETTERS = 16  # of a name
 _LEGEND_WIDTH = 150
@@ -21,7 +21,7 @@ LEGEND_HEIGHT = 30
 def heat_map(
     title: str, finding: str, rows: Sequence[str], columns: Sequence[str], cells: Cells, *, signed: bool = False
 ) -> Element:
-    """A map with names on both sides, and numbers if there is room."""
+    """Create a heat map with row and column names, and numbers if there is room."""
     with_numbers = len(columns) <= _MOST_WITH_NUMBERS
     width, height = (30, 24) if with_numbers else (20, 20)
     left, top = room_for(rows, _MOST_LETTERS), room_for(columns, _MOST_LETTERS)
@@ -41,7 +41,7 @@ def heat_map(
 
 
 def _written(value: float) -> str:
-    """A number from −1 to 1 in little room, as tables of correlations have it.
+    """Format a number from −1 to 1 compactly, as in correlation tables.
 
     >>> _written(0.456), _written(-0.5), _written(1.0), _written(-0.001)
     ('.46', '−.50', '1', '0')
@@ -52,7 +52,7 @@ def _written(value: float) -> str:
 
 
 def coloured(cells: Cells, left: float, top: float, width: float, height: float, *, positive: str = "more") -> list[Element]:
-    """The cells of a map, one path per colour, of class ``positive`` for positive ones; unknown ones are struck through."""
+    """Create the cells of a heat map, one path per colour; unknown cells are crossed out."""
     by_class: dict[str, list[str]] = defaultdict(list)
     for j, row in enumerate(cells):
         for k, value in enumerate(row):
@@ -66,7 +66,7 @@ def coloured(cells: Cells, left: float, top: float, width: float, height: float,
 
 
 def legend(left: float, bottom: float, *, signed: bool = False, positive: str = "more") -> list[Element]:
-    """What the colours stand for, below a map."""
+    """Create the legend of the colours, below a heat map."""
     levels = range(-_N_LEVELS if signed else 0, _N_LEVELS + 1, 2)
     begin, top = left + 20, bottom + 12
     return [

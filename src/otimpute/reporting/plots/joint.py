@@ -1,4 +1,4 @@
-"""The table as a whole."""
+"""Figures of the table as a whole."""
 
 from __future__ import annotations
 
@@ -15,15 +15,15 @@ _HEIGHT = 330
 
 
 def correlations(when: str, columns: Sequence[str], cells: Sequence[Sequence[float | None]]) -> Element:
-    """How columns go together, before or after."""
+    """Draw the correlations before or after imputation."""
     pairs = [abs(value) for j, row in enumerate(cells) for value in row[:j] if value is not None]
     mean = f"{sum(pairs) / len(pairs):.2f}" if pairs else "unknown"
-    finding = f"{count(len(columns), 'column')}; the mean strength of a correlation is {mean}."
+    finding = f"{count(len(columns), 'column')}; the mean absolute correlation is {mean}."
     return heat_map(f"Correlations {when}", finding, columns, columns, cells, signed=True)
 
 
 def projection(found: Projection) -> Element:
-    """Rows in the plane in which they vary most: dots were complete, crosses have imputed values."""
+    """Draw the rows on their first two principal components: dots were complete, crosses have imputed values."""
     across = Scale.over((x for x, _, _ in found.points), 56, WIDTH - 12, margin=0.06)
     up = Scale.over((y for _, y, _ in found.points), _HEIGHT - 46, 12, margin=0.06)
     complete = [dot(across(x), up(y)) for x, y, n in found.points if not n]
@@ -32,10 +32,10 @@ def projection(found: Projection) -> Element:
     frame = axes(across, up, across_label=x_name, up_label=y_name)
     finding = (
         f"{count(len(complete), 'complete row')} as dots, {count(len(imputed), 'row')} with imputed values as crosses; the "
-        f"plane has {share(sum(found.explained))} of the variance."
+        f"two components explain {share(sum(found.explained))} of the variance."
     )
     return figure(
-        "Rows in the plane in which they vary most", finding, WIDTH, _HEIGHT, *frame, path(complete, "dot-observed"),
+        "Rows on their first two principal components", finding, WIDTH, _HEIGHT, *frame, path(complete, "dot-observed"),
         path(imputed, "cross-imputed"),
     )  # fmt: skip
 

@@ -1,4 +1,4 @@
-"""What is missing: how much, together with what, in which rows, and what tells where."""
+"""Figures of missing values: by column, by pattern, by row, and their predictors."""
 
 from __future__ import annotations
 
@@ -14,26 +14,27 @@ from .heat import LEGEND_HEIGHT, coloured, heat_map, legend
 MOST_BARS = 20
 _PITCH = 22
 _HIGHEST = 70  # of the bars above patterns
-_MOST_DIGITS = 3  # that stand beside each other; longer numbers stand upright
+_MOST_DIGITS = 3  # longer numbers are written vertically
 _MOST_MATRIX_NAMES = 40
 _MOST_LETTERS = 18
 
 
 def holes_by_column(columns: Sequence[ColumnHoles]) -> Element:
-    """How much is missing in which column, those with most of it first."""
+    """Draw the missing values by column, those with the most first."""
     incomplete = sorted((each for each in columns if each.n_missing), key=lambda each: -each.share)
     first = incomplete[0]
     finding = (
-        f"{len(incomplete)} of {count(len(columns), 'column')} with holes; most in {plain(first.name)}, {share(first.share)}."
+        f"{len(incomplete)} of {count(len(columns), 'column')} with missing values; most in {plain(first.name)}, "
+        f"{share(first.share)}."
     )
     rows = [
         Bar(each.name, each.share, f"{share(each.share)} · {each.n_missing:,}", "missing") for each in incomplete[:MOST_BARS]
     ]
-    return bars("How much is missing, by column", finding, rows)
+    return bars("Missing values by column", finding, rows)
 
 
 def patterns(found: Patterns) -> Element:
-    """Which columns are missing together (dots), and in how many rows (bars above them)."""
+    """Draw which columns are missing together (dots), and in how many rows (bars above them)."""
     n_columns, n_patterns = len(found.columns), len(found.rows)
     counts = [f"{each.n_rows:,}" for each in found.rows]
     long = max(map(len, counts)) > _MOST_DIGITS
@@ -80,7 +81,7 @@ def _in_words(found: Patterns, pattern: Pattern) -> str:
 
 
 def matrix(found: Matrix) -> Element:
-    """Where in the table values are missing: columns across, blocks of rows down."""
+    """Draw where in the table values are missing: columns across, blocks of rows down."""
     n_blocks, n_columns = len(found.share), len(found.columns)
     named = n_columns <= _MOST_MATRIX_NAMES
     left, top = room_for([f"{found.n_rows:,}"], 12), room_for(found.columns, _MOST_LETTERS) if named else 28.0
@@ -99,7 +100,7 @@ def matrix(found: Matrix) -> Element:
     emptiest = max(range(n_blocks), key=lambda j: sum(found.share[j]))
     finding = (
         f"{count(found.n_rows, 'row')} in blocks of about {rows_at_once:,}, {count(n_columns, 'column')} in the order of the "
-        f"table. Most is missing in the block that begins at row {found.first_rows[emptiest]:,}: "
+        f"table. Most values are missing in the block that starts at row {found.first_rows[emptiest]:,}: "
         f"{share(sum(found.share[emptiest]), n_columns)}."
     )
     whole_width = left + max(n_columns * width + 14, 150)
@@ -108,9 +109,9 @@ def matrix(found: Matrix) -> Element:
 
 
 def predictors(found: Predictors) -> Element:
-    """How much the values of one column (across) tell about where another (down) is missing."""
-    finding = "No column tells more than chance would about where another is missing."
+    """Draw how well the values of one column (across) predict where another (down) is missing."""
+    finding = "No column predicts better than chance where another is missing."
     if found.strongest:
         first = found.strongest[0]
-        finding = f"Strongest: {plain(first.column)} tells where {plain(first.missing)} is missing, {first.strength:.2f} of 1."
-    return heat_map("Which columns tell where others are missing", finding, found.missing, found.columns, found.strength)
+        finding = f"Strongest: {plain(first.column)} predicts missing {plain(first.missing)}, {first.strength:.2f} of 1."
+    return heat_map("Which columns predict missing values of others", finding, found.missing, found.columns, found.strength)

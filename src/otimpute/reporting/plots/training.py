@@ -1,4 +1,4 @@
-"""How the fit went: curves, or the weights of experts."""
+"""Figures of the fit: curves, or the weights of experts."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _HEIGHT = 220
 
 
 def curve(shown: Curve, step_name: str) -> Element:
-    """A quantity in the course of training."""
+    """Draw a quantity during training."""
     last = len(shown.values) - 1
     some = sorted({*range(0, last, max(1, last // _MOST_POINTS)), last})
     across = Scale.over(shown.steps, 62, WIDTH - 16)
@@ -37,7 +37,7 @@ def curve(shown: Curve, step_name: str) -> Element:
 
 
 def weights(found: Weights) -> Element:
-    """How much each expert (across) is trusted in each column (down)."""
+    """Draw the weight of each expert (across) in each column (down)."""
     means = {
         name: sum(row[k] for row in found.weights) / len(found.weights) for k, name in enumerate(found.experts)
     }  # fmt: skip

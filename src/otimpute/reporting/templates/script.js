@@ -1,5 +1,5 @@
 "use strict";
-// Everything here is comfort: without it the page shows all it has.
+// Optional enhancements: without scripts, the page still shows everything.
 (() => {
   const one = (selector) => document.querySelector(selector);
   const all = (selector) => [...document.querySelectorAll(selector)];
@@ -16,7 +16,7 @@
   one("#expand").addEventListener("click", () => setOpen(true));
   one("#collapse").addEventListener("click", () => setOpen(false));
 
-  // A link to something folded away unfolds it.
+  // A link to something collapsed expands it.
   const reveal = () => {
     const target = location.hash && document.getElementById(decodeURIComponent(location.hash.slice(1)));
     if (!target) return;
@@ -27,7 +27,7 @@
   };
   addEventListener("hashchange", reveal);
   all("a[href^='#']").forEach((link) => link.addEventListener("click", (event) => {
-    event.preventDefault();  // in a frame without an address the link would lead to the page around it
+    event.preventDefault();  // in a srcdoc iframe, the link would otherwise navigate the parent page
     location.hash = link.hash;
     reveal();
   }));
@@ -57,7 +57,7 @@
     try {
       await navigator.clipboard.writeText(code.textContent);
       button.textContent = "Copied";
-    } catch {  // not allowed here: select it, so that the keyboard can
+    } catch {  // not allowed: select the code, so that the user can copy it
       getSelection().selectAllChildren(code);
       button.textContent = "Selected";
     }
