@@ -203,7 +203,7 @@ def test_gain_warns_of_columns_it_never_filled() -> None:
     X_incomplete, _ = punch(gaussian(80))
     X_incomplete[:, 2] = 1.0 + np.arange(80)
     imputer = make(GAINImputer, max_steps=5, validation_fraction=0).fit(X_incomplete)
-    with pytest.warns(OtimputeWarning, match="columns 2 with holes were complete in training"):
+    with pytest.warns(OtimputeWarning, match="columns 2 with missing values were complete in training"):
         imputer.transform(np.where(np.arange(6) == 2, np.nan, X_incomplete[:1]))
 
 

@@ -207,8 +207,8 @@ INCONSISTENT: dict[str, tuple[str, Change, str]] = {
     "neighbours at infinity": ("knn", entry("_model.method.rows", 0, np.inf), "not finite"),
     "unknown weights": ("knn", value("_model", "method", "weights", to="pickle"), "weights must be one of"),
     "a step of a column outside": ("ice", entry("_model.method.column", 0, 9), OUTSIDE),
-    "a tree that goes back": ("missforest", entry("_model.method.forests.0.left", 0, 0), TREE),
-    "a tree that leaves its nodes": ("missforest", entry("_model.method.forests.0.right", 0, 2**30), TREE),
+    "a tree that goes back": ("missforest", entry("_model.method.forests.0.child", 0, 0), TREE),
+    "a tree that leaves its nodes": ("missforest", entry("_model.method.forests.0.child", 0, 2**30), TREE),
     "a tree that leaves its inputs": ("missforest", entry("_model.method.forests.0.feature", 0, 2), TREE),
     "a tree that begins nowhere": ("missforest", entry("_model.method.forests.0.roots", 0, -5), TREE),
     "a forest without trees": ("missforest", array("_model.method.forests.0.roots", lambda a: a[:0]), "needs trees"),
@@ -245,9 +245,9 @@ INCONSISTENT: dict[str, tuple[str, Change, str]] = {
     "an expert that is code": ("auto", model_of_expert(0, "os.system"), "must be one of"),
     "an expert of other columns": ("auto", other_columns, "has 3 columns where 4 are expected"),
     "an expert that lacks its start": ("auto", refining_first, EXPERTS),
-    "an expert's tree that goes back": ("auto", entry("_model.panel.models.3.method.rounds.0.0.left", 0, 0), TREE),
-    "an expert's tree that leaves its inputs": ("auto", entry("_model.panel.models.3.method.rounds.0.0.feature", 0, 2), TREE),
-    "an expert's tree of a column outside": ("auto", entry("_model.panel.models.3.method.rounds.0.0.columns", 0, 3), OUTSIDE),
+    "an expert's tree that goes back": ("auto", entry("_model.panel.models.3.method.forests.0.child", 0, 0), TREE),
+    "an expert's tree that leaves its inputs": ("auto", entry("_model.panel.models.3.method.forests.0.feature", 0, 2), TREE),
+    "an expert's tree of a column outside": ("auto", entry("_model.panel.models.3.method.forests.0.columns", 0, 3), OUTSIDE),
     "draws by another expert": (
         "auto-distribution",
         value("_model", "panel", "names", to=["gaussian_mixture", "gaussian_em", "mean"]),
@@ -274,12 +274,12 @@ INCONSISTENT: dict[str, tuple[str, Change, str]] = {
         entry("_model.method.mixtures.0.covariance", np.s_[0, 0, 0], -1.0),
         "positive definite",
     ),
-    "a kernel of fewer rows": (
+    "a kernel of fewer landmarks": (
         "kernel-ridge",
-        array("_model.method.rounds.0.rows", lambda a: a[1:]),
-        "every row needs a weight",
+        array("_model.method.rounds.0.landmarks", lambda a: a[:, 1:].copy()),
+        "are expected",
     ),
-    "a kernel of a column outside": ("kernel-ridge", entry("_model.method.rounds.0.regressions.0.columns", 0, 3), OUTSIDE),
+    "a kernel of no other columns": ("kernel-ridge", array("_model.method.groups", lambda a: 0 * a), "columns to predict from"),
     "no network at all": ("round-robin", nothing_learned("_model.nets"), "networks, or weights"),
 }
 

@@ -210,7 +210,7 @@ def test_a_fit_whose_time_is_over_is_given_up():
 
 
 def test_looking_at_the_clock_does_not_change_a_bit(monkeypatch):
-    monkeypatch.setattr(mixture, "_OPERATIONS_AT_ONCE", 100)
+    monkeypatch.setattr(mixture, "_LANES_AT_ONCE", 100)
     _, values, missing = curved()
     watched, free = fit(values, missing, 3, deadline=time.perf_counter() + 1000), fit(values, missing, 3)
     np.testing.assert_allclose(watched.covariance, free.covariance, rtol=1e-12, atol=1e-15)

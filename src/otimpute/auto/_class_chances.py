@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from scipy.special import ndtr
 
 from .._stored import Array, Real, stored
-from ..table import CategoryCode, ColumnCode, NumberCode
+from ..table import CategoryCode, ColumnCode, ColumnKind, NumberCode
 from ._trial import Columns, Trial, few_values
 
 Cells = NDArray[np.float64]
@@ -45,7 +45,7 @@ def class_chances(
     """
     if isinstance(code, CategoryCode):
         corners = code.all_corners()
-    elif code.kind == "boolean":
+    elif code.kind == ColumnKind.BOOLEAN:
         corners = np.array([[0.0], [1.0]])
     elif isinstance(code, NumberCode) and len(few := few_values(values[~missing[:, first], first])):
         corners = few[:, None]
@@ -63,7 +63,7 @@ def class_chances(
     chances = ClassChances(
         place, first, ordered, standardised, np.ones(len(corners)), n_classes, offsets=np.zeros(len(corners)),
         is_label=code.has_labels,
-        is_decided=code.has_labels and not (fractions and code.kind == "boolean"),
+        is_decided=code.has_labels and not (fractions and code.kind == ColumnKind.BOOLEAN),
     )  # fmt: skip
     counts = np.bincount(chances.nearest(known), odds * (odds.sum() / (odds**2).sum()), len(corners)) + 0.5
     return replace(chances, shares=counts / counts.sum())

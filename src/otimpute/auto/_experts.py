@@ -31,7 +31,7 @@ SHRUNK = "gaussian_em_shrunk"
 MIXTURE = "gaussian_mixture"
 _ROWS_PER_COLUMN = 10  # of fewer a covariance is uncertain
 
-DEFAULT = (MEAN, GAUSSIAN, "sinkhorn", MIXTURE, "kernel_ridge", "extra_trees")
+DEFAULT = (MEAN, GAUSSIAN, MIXTURE, "kernel_ridge", "extra_trees")
 CLASSES = tuple(imputer_classes(EXPERTS).values())
 MODELS: tuple[type, ...] = tuple(cls.model_class for cls in CLASSES)  # that a model file may hold
 

@@ -13,7 +13,7 @@ from .._random import generator
 from .._row_noise import keys_by_place
 from ..estimator import BaseImputer
 from ..fitting import ColumnLayout
-from ..table import NumberCode
+from ..table import ColumnKind, NumberCode
 from ._class_chances import ClassChances, HiddenLabels, calibrate, class_chances
 from ._draws import DrawRule
 from ._error_bars import ErrorBars, describe_cells
@@ -60,7 +60,7 @@ def learn(
     columns = Columns.of(values, missing, layout)
     values = columns.clip_outliers(values, missing)
     trial = try_experts(
-        experts, layout, values, missing, columns, n_splits=n_splits, seed=seed, n_threads=n_threads,
+        experts, layout, values, missing, columns, draws=draws, n_splits=n_splits, seed=seed, n_threads=n_threads,
         stop_at=begun + _FOR_TRIAL * limit, progress=progress,
     )  # fmt: skip
     tried, weighed, n_rows = trial.names, weigh(trial, columns), _MOST_ROWS
@@ -121,7 +121,7 @@ def _calibrated(
             own = mine[::width]
             hidden.append(HiddenLabels(guess, std[own], truth, trial.stands_for[own], fold[own]))
     codes = [layout.codes[place] for place in layout.groups]
-    numbers = [code if isinstance(code, NumberCode) else NumberCode("number") for code in codes]
+    numbers = [code if isinstance(code, NumberCode) else NumberCode(ColumnKind.NUMBER) for code in codes]
     low, high = (np.where(np.isfinite(each), each, np.nan) for each in np.array([(one.low, one.high) for one in numbers]).T)
     classes = calibrate(classes, hidden)
     model = AutoModel(

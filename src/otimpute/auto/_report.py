@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..estimator import Comparison, Finding, HiddenValues, Measure, Overall, judge, judge_column, mean_over_missing, rate
-from ..table import ColumnCode, NumberCode, category_of, observed_category_of, seconds_of
+from ..table import ColumnCode, ColumnKind, NumberCode, category_of, observed_category_of, seconds_of
 from ._experts import MEAN
 from ._extrapolation import find_unseen_regions
 from ._learn import Learned
@@ -55,7 +55,7 @@ def score_columns(learned: Learned, codes: Sequence[ColumnCode], names: Sequence
 
 def _labels(code: ColumnCode, points: Cells, *, observed: bool = False) -> NDArray[np.int64]:
     """Which label each of some points ``[N, width]`` stands for, by place."""
-    if code.kind == "boolean":
+    if code.kind == ColumnKind.BOOLEAN:
         return np.asarray(points[:, 0] >= 0.5, dtype=np.int64)
     return observed_category_of(code, points) if observed else category_of(code, points)
 

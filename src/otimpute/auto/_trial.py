@@ -15,15 +15,16 @@ from .._stored import stored
 from ..baselines.gaussian_em import GaussianEMModel
 from ..estimator import BaseImputer, Missingness, hide_like_missing
 from ..fitting import CellModel, ColumnLayout
-from ..table import FARTHEST, Standardiser
+from ..table import FARTHEST, ColumnKind, Standardiser
 from ._experts import MEAN, Clock, ExpertFit, ExpertTask, fit_experts_to
 from ._left_out import LeftOut
 from ._weights import combine, learn_weights
 
 _SHARE_HIDDEN = 0.15  # of a column's observed values in one split: more would make another table of it
 _SHARE_OF_COMPLETE = 0.03  # of a column's without holes: those that help to fill the others mostly stay
-_ENOUGH_HIDDEN = 1500  # values over all splits
-_SPLITS = 3, 8  # fewest and most
+_ENOUGH_HIDDEN = 200  # values of the typical column over all splits, to weigh experts
+_ENOUGH_FOR_DRAWS = 600  # and to know the tails of their errors
+_MOST_SPLITS = 8
 _MOST_ROWS = 4000  # that are tried on; weights need no more
 _MOST_CELLS, _FEWEST_ROWS = 200_000, 300  # where time is short
 _FEWEST_VALUES = 100  # of a column, among rows that stand for all, if there are so many
@@ -66,7 +67,7 @@ class Columns:
         """Learned from the observed values; those of labels, and of columns with few different ones, are never outliers."""
         scaler = Standardiser.fit(values, missing, scaled=layout.scaled)
         codes = [layout.codes[place] for place in layout.groups]
-        never = np.array([code.has_labels or code.kind == "ordered" for code in codes], dtype=bool)
+        never = np.array([code.has_labels or code.kind == ColumnKind.ORDERED for code in codes], dtype=bool)
         few = [len(few_values(values[~missing[:, k], k])) > 0 for k in range(len(layout))]
         farthest = np.where(never | few, FARTHEST, _FARTHEST)
         z = np.where(missing, np.nan, scaler.apply(np.where(missing, 0, values))).clip(-farthest, farthest)
@@ -158,6 +159,7 @@ def try_experts(
     missing: NDArray[np.bool_],
     columns: Columns,
     *,
+    draws: bool = False,
     n_splits: int | None,
     seed: int,
     n_threads: int,
@@ -174,7 +176,7 @@ def try_experts(
     rows = sample_rows(missing, most, rng)
     values, missing = values[rows], missing[rows]
     how = Missingness.of(values, missing, columns.group, rng)
-    hidden, stands_for = _hide(how, columns, n_splits, rng)
+    hidden, stands_for = _hide(how, columns, n_splits, _ENOUGH_FOR_DRAWS if draws else _ENOUGH_HIDDEN, rng)
     holes = [missing | each for each in hidden]
     first = [name for name, expert in experts.items() if not expert.refines]
     second = [name for name, expert in experts.items() if expert.refines]
@@ -243,12 +245,12 @@ def try_experts(
 
 
 def _hide(
-    how: Missingness, columns: Columns, n_splits: int | None, rng: np.random.Generator
+    how: Missingness, columns: Columns, n_splits: int | None, enough: int, rng: np.random.Generator
 ) -> tuple[list[NDArray[np.bool_]], list[Cells]]:
     """What is hidden in every split, and how many missing values each stands for."""
     share = np.where(how.missing.any(axis=0), _SHARE_HIDDEN, _SHARE_OF_COMPLETE if how.missing.any() else _SHARE_HIDDEN)
-    values_at_once = float(((~how.missing).sum(axis=0) * share).sum())
-    n_splits = n_splits or int(np.clip(np.ceil(_ENOUGH_HIDDEN / max(values_at_once, 1.0)), *_SPLITS))
+    at_once = float(np.median((~how.missing).sum(axis=0))) * _SHARE_HIDDEN
+    n_splits = n_splits or min(math.ceil(enough / max(at_once, 1.0)), _MOST_SPLITS)
     chosen = [hide_like_missing(how, share, rng) for _ in range(n_splits)]
     return [hidden[:, columns.group] for hidden, _ in chosen], [weight[:, columns.group] for _, weight in chosen]
 

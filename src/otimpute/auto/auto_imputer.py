@@ -176,7 +176,7 @@ class AutoImputer(BaseImputer):
         "left_out_": IfThere(ByName(RecordOf((LeftOut,)))),
         "hidden_values_": IfThere(RecordOf((HiddenValues,))),
     }
-    _state_version: ClassVar[int] = 4
+    _state_version: ClassVar[int] = 5
     model_class: ClassVar[type] = AutoModel
 
     left_out_: dict[str, LeftOut]

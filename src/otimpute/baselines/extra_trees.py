@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Any, ClassVar, Unpack
 
 import numpy as np
+from numpy.typing import NDArray
 
 from .._checks import check_count, check_real
 from .._deadline import check_deadline
@@ -16,24 +17,25 @@ from ..trees import Forest, grow_extra_trees
 from .refining import RefiningImputer, RefiningModel
 from .standardised import Holes, RowFit, Rows, TrainingSet
 
-_MOST_TRIED = 50  # columns at a split: in wide tables time goes nowhere else
+_MOST_INPUTS = 32  # of a column's trees: in wide tables most others tell nothing new
+_LEAF_OF_NEW_ROWS = 2  # least rows in a leaf of the trees that new rows go down: fewer and smaller ones do as well there
+_PASSES = 2  # of new rows through these: what is missing beside an entry is better known in the second
 
 
 @stored()
 @dataclass(frozen=True)
-class TreeRounds:
-    """The forests of every round; the result is the mean over the rounds."""
+class LastForests:
+    """The forests of the last round, by column; new rows go through them one after the other, and once more."""
 
-    rounds: list[list[Forest]]
+    forests: list[Forest]
 
     def fill(self, rows: Rows, holes: Holes) -> Rows:
         """Rows with better values in their holes."""
-        current, mean = rows.copy(), np.zeros_like(rows)
-        for forests in self.rounds:
-            for forest in forests:
+        current = rows.copy()
+        for _ in range(_PASSES):
+            for forest in self.forests:
                 _predict(forest, current, holes[:, forest.columns[0]])
-            mean += current / len(self.rounds)
-        return mean
+        return current
 
 
 @stored()
@@ -41,14 +43,14 @@ class TreeRounds:
 class ExtraTreesModel(RefiningModel):
     """Forests that refine a first guess."""
 
-    method: TreeRounds | None
+    method: LastForests | None
 
 
 class ExtraTreesImputer(RefiningImputer):
     """Extremely randomised trees per column, grown anew in every round, from the guess of a Gaussian model.
 
     The result is the mean over the rounds: later ones follow the table more closely, earlier ones stay nearer to the start,
-    and each has trees of its own. New rows go through the same rounds and the same trees.
+    and each has trees of its own. New rows go twice through the trees of the last round, which are all that is kept.
 
     Parameters
     ----------
@@ -57,9 +59,9 @@ class ExtraTreesImputer(RefiningImputer):
     n_rounds : int, default=6
         Rounds over the columns, from the fewest holes to the most.
     max_features : float, default=0.75
-        Share of the other columns tried at a split, but never more than 50 columns.
+        Share of the inputs tried at a split. Inputs are the other columns, in wide tables the 32 with the closest relation.
     min_samples_leaf : int, default=1
-        Least rows in a leaf.
+        Least rows in a leaf; at least 2 in the last round.
     max_rows : int, default=5000
         Most rows a tree is grown on, drawn for each tree.
     random_state : int, Generator, RandomState or None, default=None
@@ -78,6 +80,7 @@ class ExtraTreesImputer(RefiningImputer):
     """
 
     model_class: ClassVar[type] = ExtraTreesModel
+    _state_version: ClassVar[int] = 3
 
     def __init__(
         self,
@@ -109,30 +112,49 @@ class ExtraTreesImputer(RefiningImputer):
         rows, holes = training.rows, training.holes
         rng = generator(training.seed, "extra trees")
         targets = training.targets()
+        inputs = _choose_inputs(rows, targets)
         current, mean = rows.copy(), np.zeros_like(rows)
-        rounds: list[list[Forest]] = []
-        for _ in range(self.n_rounds):
-            forests = []
-            for columns in targets:
+        forests: list[Forest] = []
+        for k in range(self.n_rounds):
+            is_last = k == self.n_rounds - 1
+            for columns, others in zip(targets, inputs, strict=True):
                 check_deadline(training.deadline)
-                inputs = np.setdiff1d(np.arange(rows.shape[1]), columns)
                 where = holes[:, columns[0]]
                 forest = grow_extra_trees(
                     current,
                     columns,
-                    inputs,
+                    others,
                     np.flatnonzero(~where),
                     n_trees=self.n_estimators,
-                    max_features=min(int(self.max_features * len(inputs)), _MOST_TRIED),
-                    min_samples_leaf=self.min_samples_leaf,
+                    max_features=self.max_features,
+                    min_samples_leaf=max(self.min_samples_leaf, _LEAF_OF_NEW_ROWS) if is_last else self.min_samples_leaf,
                     max_rows=self.max_rows,
                     rng=rng,
                 )
                 _predict(forest, current, where)
-                forests.append(forest)
-            rounds.append(forests)
+                if is_last:
+                    forests.append(forest)
             mean += current / self.n_rounds
-        return RowFit(mean, TreeRounds(rounds))
+        return RowFit(mean, LastForests(forests))
+
+
+def _choose_inputs(rows: Rows, targets: list[NDArray[np.int64]]) -> list[NDArray[np.int64]]:
+    """The columns that predict others: all the rest, or of many those that follow them most closely, straight or bent."""
+    every = np.arange(rows.shape[1])
+    others = [np.setdiff1d(every, columns) for columns in targets]
+    if max(map(len, others), default=0) <= _MOST_INPUTS:
+        return others
+    related = np.maximum(_correlation(rows, rows), _correlation(rows**2, rows))
+    closest = [np.argsort(-related[np.ix_(other, columns)].max(axis=1), kind="stable")[:_MOST_INPUTS]
+               for other, columns in zip(others, targets, strict=True)]  # fmt: skip
+    return [np.sort(other[chosen]) for other, chosen in zip(others, closest, strict=True)]
+
+
+def _correlation(x: Rows, y: Rows) -> NDArray[np.float64]:
+    """How closely columns [n, p] and [n, k] follow each other, from 0 to 1; 0 where one of them does not vary."""
+    x, y = x - x.mean(axis=0), y - y.mean(axis=0)
+    size = np.sqrt(np.outer((x**2).sum(axis=0), (y**2).sum(axis=0)))
+    return np.abs(x.T @ y) / np.where(size > 0, size, np.inf)
 
 
 def _predict(forest: Forest, rows: Rows, where: Holes) -> None:

@@ -1,4 +1,4 @@
-"""RowKernel ridge regression, all columns at once."""
+"""Kernel ridge regression, all columns at once."""
 
 from __future__ import annotations
 
@@ -10,14 +10,20 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .._checks import check_count, check_real
+from .._compile import compiled
 from .._deadline import check_deadline
+from .._fast_exp import exp
 from .._random import generator
-from .._stored import Array, Real, stored
+from .._stored import Real, stored
 from ..estimator import TableParameters
 from .refining import RefiningImputer, RefiningModel
 from .standardised import Holes, RowFit, Rows, TrainingSet
 
-_CHUNK = 4096  # rows predicted at a time: their kernel with all known rows is held in memory
+_CHUNK = 8192  # rows predicted between two looks at the clock
+_FIRST_STEPS = 5  # of k-means; in later rounds, whose rows differ little, one step brings the landmarks up to date
+# Noise of the landmarks' own values. Landmarks that lie close together would otherwise get huge weights of opposite signs,
+# which cancel to few digits in the float32 of predictions.
+_LANDMARK_NOISE = 1e-3
 
 
 @stored(length=Real(above=0))
@@ -28,66 +34,71 @@ class RowKernel:
     length: float
     linear: float
 
-    def of(self, rows: Rows, others: Rows, columns: NDArray[np.int64]) -> NDArray[np.float64]:
-        """Between rows, without the ``columns`` that are to be predicted."""
-        x, y = np.delete(rows, columns, axis=1), np.delete(others, columns, axis=1)
-        products, p = x @ y.T, x.shape[1]
-        distance = np.maximum((x**2).sum(axis=1)[:, None] + (y**2).sum(axis=1) - 2 * products, 0)
-        kernel = np.exp(distance * (-0.5 / (p * self.length**2)))
-        return np.asarray(kernel + (self.linear / p) * products if self.linear else kernel)
+    def scales(self, p: int) -> tuple[np.float32, float]:
+        """Factors of squared distances and of products over p columns."""
+        return np.float32(-0.5 / (p * self.length**2)), self.linear / p
 
 
-@stored(columns=Array("K", index_of="varying"), weights="R K", centre="K", low="K", high="K")
-@dataclass(frozen=True)
-class Regression:
-    """How the rows of a round predict some columns."""
-
-    columns: NDArray[np.int64]  # [K]
-    weights: NDArray[np.float64]  # [R, K], 0 for rows in which the columns are missing
-    centre: NDArray[np.float64]  # [K]
-    low: NDArray[np.float64]  # [K]: predictions stay inside what was observed, for a kernel machine can go astray
-    high: NDArray[np.float64]
-
-
-@stored(rows="R varying")
+@stored(
+    landmarks="varying R",
+    weights="varying R",
+    slopes="varying varying",
+    centre="varying",
+    low="varying",
+    high="varying",
+)
 @dataclass(frozen=True)
 class KernelRound:
-    """The completed rows that predictions are made from, and the regressions on them."""
+    """How the columns of rows are predicted from one another: a straight line, and bumps around landmarks."""
 
-    rows: NDArray[np.float64]  # [R, d]
-    regressions: list[Regression]
+    landmarks: NDArray[np.float32]  # [d, R]: rows of which each stands for others near it, as columns
+    weights: NDArray[np.float32]  # [d, R] of the bumps
+    slopes: NDArray[np.float32]  # [d, d]: a column's dependence on the others, 0 on those predicted with it
+    centre: NDArray[np.float32]  # [d]
+    low: NDArray[np.float32]  # [d]: predictions stay inside what was observed, for a kernel machine can go astray
+    high: NDArray[np.float32]
 
-    def __post_init__(self) -> None:
-        if any(len(each.weights) != len(self.rows) for each in self.regressions):
-            raise ValueError("every row needs a weight")
-
-    def predict(self, kernel: RowKernel, rows: Rows, holes: Holes, deadline: float) -> Rows:
-        """Rows with every hole predicted from the other columns."""
+    def predict(
+        self, rows: NDArray[np.float32], holes: Holes, ends: NDArray[np.int64], scales: NDArray[np.float32], deadline: float
+    ) -> NDArray[np.float32]:
+        """Rows with every missing entry predicted from the other columns."""
         following = rows.copy()
-        for each in self.regressions:
+        for begin in range(0, len(rows), _CHUNK):
             check_deadline(deadline)
-            used = np.flatnonzero(each.weights.any(axis=1))
-            where = np.flatnonzero(holes[:, each.columns[0]])
-            for begin in range(0, len(where), _CHUNK):
-                some = where[begin : begin + _CHUNK]
-                predicted = each.centre + kernel.of(rows[some], self.rows[used], each.columns) @ each.weights[used]
-                following[np.ix_(some, each.columns)] = np.clip(predicted, each.low, each.high)
+            some = slice(begin, begin + _CHUNK)
+            _predict(
+                rows[some], holes[some], ends, scales, self.landmarks, self.weights, self.slopes, self.centre,
+                self.low, self.high, following[some],
+            )  # fmt: skip
         return following
 
 
-@stored()
+@stored(groups="varying")
 @dataclass(frozen=True)
 class KernelRounds:
     """Rounds of predictions, each from the rows of the one before."""
 
     kernel: RowKernel
+    groups: NDArray[np.int64]  # [d]: neighbouring columns of one group are missing together
     rounds: list[KernelRound]
 
+    def __post_init__(self) -> None:
+        if self.rounds and len(np.unique(self.groups)) < 2:
+            raise ValueError("rounds need columns to predict from")
+
     def fill(self, rows: Rows, holes: Holes, deadline: float = math.inf) -> Rows:
-        """Rows with better values in their holes."""
+        """Rows with better values in their missing entries."""
+        current, contiguous = _float32(rows), np.ascontiguousarray(holes)
         for each in self.rounds:
-            rows = each.predict(self.kernel, rows, holes, deadline)
-        return rows
+            current = self.apply(each, current, contiguous, deadline)
+        return np.where(holes, current, rows)
+
+    def apply(self, each: KernelRound, rows: NDArray[np.float32], holes: Holes, deadline: float) -> NDArray[np.float32]:
+        """Rows after one of the rounds."""
+        begins = np.flatnonzero(np.diff(self.groups, prepend=self.groups[0] - 1))
+        ends = np.append(begins[1:], len(self.groups))
+        scales = np.array([self.kernel.scales(len(self.groups) - size)[0] for size in ends - begins])
+        return each.predict(rows, holes, ends, scales, deadline)
 
 
 @stored()
@@ -101,8 +112,10 @@ class KernelRidgeModel(RefiningModel):
 class KernelRidgeImputer(RefiningImputer):
     """A smooth function per column by kernel ridge regression on the others, from the guess of a Gaussian model.
 
-    The kernel of two rows is ``exp(−‖x − y‖² / (2 p length²)) + linear ⟨x, y⟩ / p`` over the p other columns, standardised. In
-    every round all columns are predicted from the table of the round before. New rows go through the same rounds.
+    The kernel of two rows is ``exp(−‖x − y‖² / (2 p length²)) + linear ⟨x, y⟩ / p`` over the p other columns, standardised.
+    Functions are combinations of the kernels of some landmarks, the centres of clusters of rows, rather than of all rows: a
+    few hundred do as well, in a fraction of the time. In every round all columns are predicted from the table of the round
+    before. New rows go through the same rounds.
 
     Parameters
     ----------
@@ -114,10 +127,12 @@ class KernelRidgeImputer(RefiningImputer):
         Weight of straight relations.
     n_rounds : int, default=2
         Rounds over the columns.
-    max_rows : int, default=1500
-        Most rows that predictions are made from; time grows with its cube.
+    n_landmarks : int, default=256
+        Landmarks; the time of a fit grows with their square. Of up to twice as many rows every one is a landmark.
+    max_rows : int, default=3000
+        Most rows that weights are learned from, drawn at random from longer tables.
     random_state : int, Generator, RandomState or None, default=None
-        Same seed, same result; without effect up to ``max_rows`` rows.
+        Same seed, same result; without effect where every row is a landmark.
     missing_values, add_indicator, keep_empty_features, integers, constraints, max_categories
         As in `SinkhornImputer`.
 
@@ -132,6 +147,7 @@ class KernelRidgeImputer(RefiningImputer):
     """
 
     model_class: ClassVar[type] = KernelRidgeModel
+    _state_version: ClassVar[int] = 3
 
     def __init__(
         self,
@@ -140,7 +156,8 @@ class KernelRidgeImputer(RefiningImputer):
         ridge: float = 0.1,
         linear: float = 1.0,
         n_rounds: int = 2,
-        max_rows: int = 1500,
+        n_landmarks: int = 256,
+        max_rows: int = 3000,
         random_state: Any = None,
         **table: Unpack[TableParameters],
     ):
@@ -149,6 +166,7 @@ class KernelRidgeImputer(RefiningImputer):
         self.ridge = ridge
         self.linear = linear
         self.n_rounds = n_rounds
+        self.n_landmarks = n_landmarks
         self.max_rows = max_rows
         self.random_state = random_state
 
@@ -157,35 +175,170 @@ class KernelRidgeImputer(RefiningImputer):
         check_real("ridge", self.ridge, above=0)
         check_real("linear", self.linear, at_least=0)
         check_count("n_rounds", self.n_rounds)
+        check_count("n_landmarks", self.n_landmarks)
         check_count("max_rows", self.max_rows)
 
     def _fit_rows(self, training: TrainingSet) -> RowFit:
-        rows, holes = training.rows, training.holes
-        chosen = np.arange(len(rows))
-        if len(rows) > self.max_rows:
-            chosen = np.sort(generator(training.seed, "rows").choice(len(rows), self.max_rows, replace=False))
-        targets, kernel = training.targets(), RowKernel(self.length, self.linear)
-        known, known_holes = rows[chosen], holes[chosen]
-        rounds: list[KernelRound] = []
-        for _ in range(self.n_rounds):
-            regressions = [self._regress(kernel, known, known_holes, columns, training.deadline) for columns in targets]
-            rounds.append(KernelRound(known, regressions))
-            known = rounds[-1].predict(kernel, known, known_holes, training.deadline)
-        method = KernelRounds(kernel, rounds)
-        return RowFit(method.fill(rows, holes, training.deadline), method)
+        rng = generator(training.seed, "rows")
+        rows, holes, targets = _float32(training.rows), np.ascontiguousarray(training.holes), training.targets()
+        method = KernelRounds(RowKernel(self.length, self.linear), training.groups, [])
+        chosen = _some(len(rows), self.max_rows, rng)
+        every_row = len(chosen) <= 2 * self.n_landmarks  # then all rows cost no more than fewer landmarks
+        landmarks = rows[chosen][_some(len(chosen), self.n_landmarks, rng)].T.copy()
+        for k in range(self.n_rounds if targets else 0):
+            known = rows[chosen]
+            landmarks = known.T.copy() if every_row else _centres(known, landmarks, 1 if k else _FIRST_STEPS)
+            method.rounds.append(self._learn(method.kernel, known, holes[chosen], landmarks, targets, training.deadline))
+            rows = method.apply(method.rounds[-1], rows, holes, training.deadline)
+        return RowFit(np.where(holes, rows, training.rows), method)
 
-    def _regress(self, kernel: RowKernel, rows: Rows, holes: Holes, columns: NDArray[np.int64], deadline: float) -> Regression:
-        from scipy.linalg import cho_factor, cho_solve
+    def _learn(
+        self,
+        kernel: RowKernel,
+        rows: NDArray[np.float32],
+        holes: Holes,
+        landmarks: NDArray[np.float32],
+        targets: list[NDArray[np.int64]],
+        deadline: float,
+    ) -> KernelRound:
+        """The weights of one round; ``landmarks`` as many as rows are the rows."""
+        from scipy.linalg.blas import dsyrk
 
-        check_deadline(deadline)
-        observed = np.flatnonzero(~holes[:, columns[0]])
-        truth = rows[np.ix_(observed, columns)]
-        weights = np.zeros((len(rows), len(columns)))
-        if len(observed) == 0:  # possible among a sample of the rows
-            nothing = np.zeros(len(columns))
-            return Regression(columns, weights, nothing, nothing, nothing)
-        products = kernel.of(rows[observed], rows[observed], columns)
-        products[np.diag_indices(len(observed))] += self.ridge
-        centre = truth.mean(axis=0)
-        weights[observed] = cho_solve(cho_factor(products, lower=True, overwrite_a=True, check_finite=False), truth - centre)
-        return Regression(columns, weights, centre, truth.min(axis=0), truth.max(axis=0))
+        (d, n_landmarks), n = landmarks.shape, len(rows)
+        weights, slopes = np.zeros_like(landmarks), np.zeros((d, d), dtype=np.float32)
+        centre, low, high = (np.zeros(d, dtype=np.float32) for _ in range(3))
+        # Distances and products over all columns are shared: those of the predicted columns are taken off again.
+        both = rows if n_landmarks == n else np.concatenate([rows, landmarks.T])
+        distances, products = _distances(both, landmarks), both.astype(np.float64) @ landmarks
+        similar = np.empty((len(both), n_landmarks))
+        for columns in targets:
+            check_deadline(deadline)
+            observed = np.flatnonzero(~holes[:, columns[0]])
+            if len(observed) == 0:  # possible among a sample of the rows
+                continue
+            truth = rows[np.ix_(observed, columns)].astype(np.float64)
+            centre[columns], low[columns], high[columns] = truth.mean(axis=0), truth.min(axis=0), truth.max(axis=0)
+            truth -= truth.mean(axis=0)
+            bump, straight = kernel.scales(d - len(columns))
+            used = np.append(observed, np.arange(n, len(both)))
+            _similarities(both, used, landmarks, columns[0], columns[-1] + 1, distances, products, bump, straight, similar)
+            of_rows, of_landmarks = similar[: len(observed)], similar[len(observed) : len(used)]
+            found = np.zeros((n_landmarks, len(columns)))
+            if n_landmarks == n:
+                found[observed] = _solve(of_rows[:, observed].T, self.ridge, truth)
+            else:  # minimise ‖truth − of_rows w‖² + ridge wᵀ of_landmarks w
+                normal = dsyrk(1.0, of_rows.T, beta=self.ridge, c=of_landmarks.T, lower=True)
+                found = _solve(normal, self.ridge * _LANDMARK_NOISE, of_rows.T @ truth)
+            weights[columns] = found.T
+            slopes[columns] = straight * (landmarks @ found).T
+            slopes[np.ix_(columns, columns)] = 0
+        return KernelRound(landmarks, weights, slopes, centre, low, high)
+
+
+def _solve(matrix: NDArray[np.float64], on_diagonal: float, right: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Solve a positive system of which the lower triangle is there.
+
+    In float64: the smallest eigenvalues of normal equations would be lost in the rounding errors of float32.
+    """
+    from scipy.linalg.lapack import dposv
+
+    matrix[np.diag_indices(len(matrix))] += on_diagonal
+    _, solution, failed = dposv(matrix, right, lower=True, overwrite_a=True)
+    if failed:
+        raise np.linalg.LinAlgError("the kernel is not positive: some values are too large")
+    return np.asarray(solution)
+
+
+def _float32(rows: Rows) -> NDArray[np.float32]:
+    """In row order: loops are compiled for no other."""
+    return np.ascontiguousarray(rows, dtype=np.float32)
+
+
+def _some(n: int, at_most: int, rng: np.random.Generator) -> NDArray[np.int64]:
+    """Places among n, in order."""
+    return np.sort(rng.choice(n, at_most, replace=False)) if n > at_most else np.arange(n)
+
+
+def _centres(rows: NDArray[np.float32], centres: NDArray[np.float32], n_steps: int) -> NDArray[np.float32]:
+    """The centres [d, R] of clusters of rows after some steps of k-means; one that no row is nearest to stays."""
+    for _ in range(n_steps):
+        nearest = _distances(rows, centres).argmin(axis=1)
+        counts = np.bincount(nearest, minlength=centres.shape[1])
+        sums = np.array([np.bincount(nearest, column, minlength=centres.shape[1]) for column in rows.T])
+        centres = np.where(counts > 0, sums / np.maximum(counts, 1), centres).astype(np.float32)
+    return centres
+
+
+@compiled
+def _distances(rows, landmarks):  # type: ignore[no-untyped-def]
+    """Squared distances [n, R] of rows from landmarks [d, R]."""
+    distances = np.zeros((rows.shape[0], landmarks.shape[1]), dtype=np.float32)
+    for i in range(rows.shape[0]):
+        distance = distances[i]
+        for c in range(rows.shape[1]):
+            value = rows[i, c]
+            for r in range(landmarks.shape[1]):
+                distance[r] += (value - landmarks[c, r]) ** 2
+    return distances
+
+
+@compiled
+def _similarities(rows, used, landmarks, begin, end, distances, products, bump, straight, out):  # type: ignore[no-untyped-def]
+    """Kernels of the ``used`` rows with the landmarks, without the columns from ``begin`` to ``end``."""
+    distance = np.empty(landmarks.shape[1], dtype=np.float32)
+    for k in range(used.shape[0]):
+        i = used[k]
+        for r in range(landmarks.shape[1]):
+            distance[r] = distances[i, r]
+            out[k, r] = products[i, r]
+        for c in range(begin, end):
+            value = rows[i, c]
+            for r in range(landmarks.shape[1]):
+                distance[r] -= (value - landmarks[c, r]) ** 2
+                out[k, r] -= np.float64(value) * np.float64(landmarks[c, r])
+        for r in range(landmarks.shape[1]):
+            distance[r] = exp(bump * max(distance[r], np.float32(0)))
+        for r in range(landmarks.shape[1]):
+            out[k, r] = distance[r] + straight * out[k, r]
+
+
+@compiled
+def _predict(rows, holes, ends, scales, landmarks, weights, slopes, centre, low, high, out):  # type: ignore[no-untyped-def]
+    """Predict the missing entries of rows; ``ends`` are those of the groups of columns, ``scales`` their kernels'.
+
+    Row by row, so that a row is filled alike whatever rows come with it.
+    """
+    n_landmarks = landmarks.shape[1]
+    from_all = np.empty(n_landmarks, dtype=np.float32)
+    similar = np.empty(n_landmarks, dtype=np.float32)
+    for i in range(rows.shape[0]):
+        known = False
+        end = 0
+        for g in range(ends.shape[0]):
+            begin = end
+            end = ends[g]
+            if not holes[i, begin]:
+                continue
+            if not known:
+                known = True
+                for r in range(n_landmarks):
+                    from_all[r] = 0
+                for c in range(rows.shape[1]):
+                    value = rows[i, c]
+                    for r in range(n_landmarks):
+                        from_all[r] += (value - landmarks[c, r]) ** 2
+            for r in range(n_landmarks):
+                similar[r] = from_all[r]
+            for c in range(begin, end):
+                value = rows[i, c]
+                for r in range(n_landmarks):
+                    similar[r] -= (value - landmarks[c, r]) ** 2
+            for r in range(n_landmarks):
+                similar[r] = exp(scales[g] * max(similar[r], np.float32(0)))
+            for c in range(begin, end):
+                total = np.float32(0)
+                for r in range(n_landmarks):
+                    total += weights[c, r] * similar[r]
+                for other in range(rows.shape[1]):
+                    total += slopes[c, other] * rows[i, other]
+                out[i, c] = min(max(centre[c] + total, low[c]), high[c])

@@ -1,4 +1,4 @@
-"""Random forests, column after column."""
+"""missForest: imputation by random forests, column by column."""
 
 from __future__ import annotations
 
@@ -17,19 +17,19 @@ from ..fitting import FitSummary
 from ..trees import Forest
 from .standardised import Holes, RowFit, Rows, StandardisedImputer, StandardisedModel, TrainingSet
 
-_MOST_ROUNDS = 1_000_000  # nobody waits longer, and a file that asks for more is not ours
+_MOST_ROUNDS = 1_000_000  # a model file with a larger number is invalid
 
 
 @stored(n_rounds=Whole(at_most=_MOST_ROUNDS))
 @dataclass(frozen=True)
 class ForestRounds:
-    """Forests, and how many times rows go through them."""
+    """The forests, and how many rounds to apply them."""
 
     forests: list[Forest]
     n_rounds: int
 
     def fill(self, rows: Rows, holes: Holes) -> Rows:
-        """Rows with their holes filled."""
+        """Return the rows with their missing values filled in."""
         completed = rows.copy()
         for _ in range(self.n_rounds):
             before = completed.copy()
@@ -50,36 +50,36 @@ class MissForestModel(StandardisedModel):
 
 
 class MissForestImputer(StandardisedImputer):
-    """missForest (Stekhoven & Bühlmann, 2012): a random forest per column, refitted in rounds.
+    """Impute missing values by random forests, one per column (missForest: Stekhoven & Bühlmann, 2012).
 
-    Rounds go over the columns from the fewest holes to the most, starting from column means, and end when the imputed values
-    move more than in the round before; the values of the round before are then the result, as published. New rows go
-    through the last forests as many times (``max_iter`` times if nothing was missing in training). Columns that are complete
-    in training get a forest too.
+    Starting from column means, each round refits the forests, from the column with the fewest missing values to the one with
+    the most. As published, the rounds stop when the imputed values change more than in the previous round, whose values are
+    then the result. New rows pass through the last forests the same number of times (``max_iter`` times if nothing was
+    missing in training). Columns that are complete in training get a forest too.
 
     Parameters
     ----------
     n_estimators : int, default=100
-        Trees per forest.
+        Number of trees per forest.
     max_iter : int, default=10
-        Most rounds.
+        Maximum number of rounds.
     max_features : int, float, "sqrt", "log2" or None, default="sqrt"
-        Columns tried at a split, as in scikit-learn's forests; the square root is the published choice.
+        Number of columns to consider at each split, as in scikit-learn's forests; ``"sqrt"`` is the published choice.
     min_samples_leaf : int, default=1
-        Least rows in a leaf. Forests of long tables take gigabytes: more rows per leaf take less.
+        Minimum number of rows in a leaf. Increase it if the forests of a long table take too much memory.
     n_jobs : int or None, default=None
-        Threads; the result does not depend on it.
+        Number of threads; the result does not depend on it.
     random_state : int, Generator, RandomState or None, default=None
-        Same seed, same result.
+        Seed or generator. Pass an int for reproducible results.
     missing_values, add_indicator, keep_empty_features, integers, constraints, max_categories
         As in `SinkhornImputer`.
 
     Attributes
     ----------
     n_iter_ : int
-        Rounds whose values were used, and made for new rows.
+        Number of rounds used, also for new rows.
     converged_ : bool
-        Whether the rule ended the rounds, rather than ``max_iter``.
+        Whether the stopping rule was met before ``max_iter`` rounds.
 
     Examples
     --------
@@ -92,6 +92,7 @@ class MissForestImputer(StandardisedImputer):
     """
 
     model_class: ClassVar[type] = MissForestModel
+    _state_version: ClassVar[int] = 3
 
     def __init__(
         self,

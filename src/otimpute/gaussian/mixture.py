@@ -9,24 +9,24 @@ With Λ a component's precision and the holes M filled with their conditional me
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, replace
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from .._compile import compiled
 from .._deadline import check_deadline
+from .._lanes import WIDTH, aligned_zeros
 from .._stored import stored
-from .em import factor_block, fill_row, invert_factor, list_holes, order_by_pattern, same_holes
+from ._mixture_loops import FAR_BELOW, add_rows, draw_rows, weigh_rows
+from .em import order_by_pattern
 
 _SMALLEST_VARIANCE = 1e-4
 _TOWARDS_DIAGONAL = 0.03  # of the pooled covariance
-_NEGLIGIBLE = 1e-6  # share of a row below which a component learns nothing from it
 _ASSIGNMENTS = 10  # rounds of k-means for the start
 _SURE = 0.95  # how much of a row the start gives to its nearest centre
-_FAR_BELOW = -1e300
-_OPERATIONS_AT_ONCE = 2e8  # between looks at the clock: some tenths of a second
-_NOT_WANTED = np.empty((0, 0, 0))
+_LANES_AT_ONCE = 8192  # half a megabyte of them: what is known of a chunk of rows stays in the cache
 
 
 @stored(share="K", mean="K varying", covariance="K varying varying")
@@ -48,7 +48,8 @@ class MixtureModel:
     def fill(self, values: NDArray[np.float64], missing: NDArray[np.bool_]) -> NDArray[np.float64]:
         """Replace the missing entries of ``values [n, d]`` by their conditional means; row by row, nothing is refitted."""
         filled = np.array(values, dtype=np.float64)
-        _expect(filled, missing, order_by_pattern(missing), *self._prepared(), np.empty(0), np.empty((0, 0)), _NOT_WANTED)
+        for _ in _Chunks(missing, len(self.share)).weigh(filled, _prepare(self.share, self.mean, self.covariance)):
+            pass
         return filled
 
     def draw_residuals(
@@ -63,13 +64,65 @@ class MixtureModel:
         A row uses its ``chance`` (uniform, ``[n]``) and its ``noise`` (standard normal, ``[n, d]``) only.
         """
         filled = np.array(values, dtype=np.float64)
-        _draw(filled, missing, order_by_pattern(missing), *self._prepared(), chance, noise)
+        prepared = _prepare(self.share, self.mean, self.covariance)
+        for rows, known in _Chunks(missing, len(self.share)).weigh(filled, prepared):
+            draw_rows(filled, rows, prepared[0], chance, noise, *known)
         return np.where(missing, filled, 0.0)
 
-    def _prepared(self) -> tuple[NDArray[np.floating], ...]:
-        """Means, precisions, and the part of a component's log density that no row changes."""
-        log_volume = np.linalg.slogdet(self.covariance)[1]
-        return self.mean, np.linalg.inv(self.covariance), np.log(self.share) - 0.5 * log_volume
+
+class _Chunks:
+    """Rows of a table in chunks, equal patterns side by side, and memory for what `weigh_rows` finds out about a chunk."""
+
+    def __init__(self, missing: NDArray[np.bool_], n_components: int):
+        self.missing = missing
+        d, n_blocks = missing.shape[1], -(-n_components // WIDTH)
+        order = order_by_pattern(missing)
+        n_missing = missing.sum(axis=1)[order]
+        of_factor, of_row = n_blocks * (n_missing * (n_missing + 1) // 2), n_blocks * (d + 1)
+        size = np.cumsum(of_factor + of_row)
+        self.chunks = np.split(order, 1 + np.flatnonzero(np.diff((size - size[:1]) // _LANES_AT_ONCE)))
+        most = max(map(len, self.chunks))
+        self.memory = (
+            np.empty((most, d), np.int64),
+            np.empty(most, np.int64),
+            np.empty(most, np.int64),
+            aligned_zeros(min(_LANES_AT_ONCE, of_factor.sum()) + of_factor.max(initial=0)),
+            aligned_zeros(most * n_blocks * d),
+            aligned_zeros(most * n_blocks),
+        )
+
+    def weigh(
+        self, filled: NDArray[np.float64], prepared: tuple[NDArray[np.float64], ...], deadline: float = math.inf
+    ) -> Iterator[tuple[NDArray[np.int64], tuple[NDArray[Any], ...]]]:
+        """Fill the rows, chunk by chunk; which rows they were, and what else `weigh_rows` found out about them."""
+        for rows in self.chunks:
+            check_deadline(deadline)
+            weigh_rows(filled, self.missing, rows, *prepared, *self.memory)
+            yield rows, self.memory
+
+
+def _prepare(
+    share: NDArray[np.float64], mean: NDArray[np.float64], covariance: NDArray[np.float64]
+) -> tuple[NDArray[np.float64], ...]:
+    """Means, precisions, and the part of a component's log density that no row changes; in lanes."""
+    log_weight = np.log(share) - 0.5 * np.linalg.slogdet(covariance)[1]
+    return _in_lanes(mean), _in_lanes(np.linalg.inv(covariance)), _in_lanes(log_weight, padding=FAR_BELOW)
+
+
+def _in_lanes(parameters: NDArray[np.floating], padding: float = 0.0) -> NDArray[np.float64]:
+    """Parameters ``[K, ...]`` with `WIDTH` components side by side: ``[K / WIDTH · ..., WIDTH]``, the last ones padded."""
+    n_blocks, shape = -(-len(parameters) // WIDTH), parameters.shape[1:]
+    padded = np.full((n_blocks * WIDTH, *shape), padding)
+    padded[: len(parameters)] = parameters
+    lanes = aligned_zeros(n_blocks, *shape)
+    lanes[:] = np.moveaxis(padded.reshape(n_blocks, WIDTH, *shape), 1, -1)
+    return lanes.reshape(-1, WIDTH)
+
+
+def _from_lanes(lanes: NDArray[np.float64], n_components: int, *shape: int) -> NDArray[np.float64]:
+    """``[K, *shape]`` again."""
+    apart = np.moveaxis(lanes.reshape(-1, *shape, WIDTH), -1, 1)
+    return np.ascontiguousarray(apart.reshape(-1, *shape)[:n_components])
 
 
 def fit_mixture(
@@ -111,39 +164,40 @@ def fit_mixture(
     for k in range(n_components):
         centred = start - mean[k]
         scatter[k] = (centred * belongs[:, k, None]).T @ centred
-    order = order_by_pattern(missing)
-    row_cost = n_components * (float((missing.sum(axis=1) ** 3).mean()) + d * d)
-    at_once = n if math.isinf(deadline) else int(np.clip(_OPERATIONS_AT_ONCE / row_cost, 1, n))
+    chunks = _Chunks(missing, n_components)
     previous = start[missing]
     for iteration in range(max_iterations):
-        model = _maximise(mass, mean, scatter, n, prior)
+        share, covariance = _maximise(mass, scatter, n, prior)
+        prepared = _prepare(share, mean, covariance)
         filled = np.array(values)
-        mass, drift, scatter = np.zeros(n_components), np.zeros((n_components, d)), np.zeros((n_components, d, d))
-        prepared = model._prepared()
-        for begin in range(0, n, at_once):
-            check_deadline(deadline)
-            _expect(filled, missing, order[begin : begin + at_once], *prepared, mass, drift, scatter)
+        sums = [np.zeros(each.shape) for each in prepared]  # of distances from the mean, of their products, of shares
+        for rows, known in chunks.weigh(filled, prepared, deadline):
+            add_rows(len(rows), *known, *sums)
+        shapes = (d,), (d, d), ()
+        drift, scatter, mass = [_from_lanes(each, n_components, *shape) for each, shape in zip(sums, shapes, strict=True)]
+        scatter += np.tril(scatter, -1).transpose(0, 2, 1)
         # Statistics are about the old means, which keeps them accurate; move them to the new ones.
-        step = (drift + overall - model.mean) / (mass[:, None] + 1)
-        mean = model.mean + step
+        step = (drift + overall - mean) / (mass[:, None] + 1)
+        mean = mean + step
         scatter += mass[:, None, None] * step[:, :, None] * step[:, None, :]
         scatter -= drift[:, :, None] * step[:, None, :] + step[:, :, None] * drift[:, None, :]
         current = filled[missing]
         if iteration and (current.size == 0 or np.sqrt(np.mean((current - previous) ** 2)) <= tolerance):
             break
         previous = current
-    return replace(_maximise(mass, mean, scatter, n, prior), n_iterations=iteration + 1)
+    share, covariance = _maximise(mass, scatter, n, prior)
+    return MixtureModel(share, mean, covariance, n_iterations=iteration + 1)
 
 
 def _maximise(
-    mass: NDArray[np.float64], mean: NDArray[np.float64], scatter: NDArray[np.float64], n: int, prior: float
-) -> MixtureModel:
-    """The mixture that explains sums over rows, each component leaning on the pooled covariance and on every other's share."""
+    mass: NDArray[np.float64], scatter: NDArray[np.float64], n: int, prior: float
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Shares and covariances that explain sums over rows; components lean on the pooled covariance and on equal shares."""
     pooled = scatter.sum(axis=0) / n
     pooled[np.diag_indices(len(pooled))] += _SMALLEST_VARIANCE
     pooled = (1 - _TOWARDS_DIAGONAL) * pooled + _TOWARDS_DIAGONAL * np.diag(np.diag(pooled))
     covariance = (scatter + prior * pooled) / (mass[:, None, None] + prior)
-    return MixtureModel((mass + 1) / (n + len(mass)), mean, (covariance + covariance.transpose(0, 2, 1)) / 2)
+    return (mass + 1) / (n + len(mass)), (covariance + covariance.transpose(0, 2, 1)) / 2
 
 
 def _nearest_centres(rows: NDArray[np.float64], n_centres: int, rng: np.random.Generator) -> NDArray[np.int64]:
@@ -162,111 +216,3 @@ def _nearest_centres(rows: NDArray[np.float64], n_centres: int, rng: np.random.G
             if members.any():
                 centres[k] = rows[members].mean(axis=0)
     return np.asarray(nearest)
-
-
-@compiled
-def _weigh(row, missing, holes, q, mean, precision, log_weight, factor, log_holes, right, completed, part):  # type: ignore[no-untyped-def]
-    """Complete a row as each component would, and find out how much of the row belongs to each: ``part``, summing to one."""
-    n_components, d = mean.shape
-    largest = _FAR_BELOW
-    for k in range(n_components):
-        for j in range(d):
-            completed[k, j] = row[j]
-        fill_row(completed[k], holes, q, mean[k], precision[k], factor[k], right)
-        distance = 0.0
-        for a in range(d):
-            if not missing[a]:  # at the holes, Λ(x̂ − μ) is zero
-                along = 0.0
-                for b in range(d):
-                    along += precision[k, a, b] * (completed[k, b] - mean[k, b])
-                distance += along * (completed[k, a] - mean[k, a])
-        part[k] = log_weight[k] - log_holes[k] - 0.5 * distance
-        largest = max(largest, part[k])
-    total = 0.0
-    for k in range(n_components):
-        part[k] = math.exp(part[k] - largest)
-        total += part[k]
-    for k in range(n_components):
-        part[k] /= total
-
-
-@compiled
-def _factor_holes(precision, holes, q, factor, log_holes):  # type: ignore[no-untyped-def]
-    """Factors of all components' precisions of the holes, and half the logarithms of their determinants."""
-    for k in range(precision.shape[0]):
-        factor_block(precision[k], holes, q, factor[k])
-        log_holes[k] = 0.0
-        for r in range(q):
-            log_holes[k] += math.log(factor[k, r, r])
-
-
-@compiled
-def _expect(filled, missing, order, mean, precision, log_weight, mass, drift, scatter):  # type: ignore[no-untyped-def]
-    """Fill the holes of all rows, and add up what each component has of them: rows, distances from its mean, their products.
-
-    Nothing is added up where ``mass`` is empty. Rows come in an ``order`` in which equal patterns are neighbours.
-    """
-    d, n_components = filled.shape[1], mean.shape[0]
-    holes, right = np.empty(d, np.int64), np.empty(d)
-    factor, completed = np.empty((n_components, d, d)), np.empty((n_components, d))
-    log_holes, part = np.zeros(n_components), np.empty(n_components)
-    inverse = np.empty((d, d))
-    q = 0
-    for place in range(order.shape[0]):
-        i = order[place]
-        if place == 0 or not same_holes(missing[i], missing[order[place - 1]]):
-            q = list_holes(missing[i], holes)
-            _factor_holes(precision, holes, q, factor, log_holes)
-        _weigh(filled[i], missing[i], holes, q, mean, precision, log_weight, factor, log_holes, right, completed, part)
-        for r in range(q):
-            filled[i, holes[r]] = 0.0
-            for k in range(n_components):
-                filled[i, holes[r]] += part[k] * completed[k, holes[r]]
-        if mass.shape[0] == 0:
-            continue
-        for k in range(n_components):
-            if part[k] < _NEGLIGIBLE:
-                continue
-            mass[k] += part[k]
-            for a in range(d):
-                away = part[k] * (completed[k, a] - mean[k, a])
-                drift[k, a] += away
-                for b in range(d):
-                    scatter[k, a, b] += away * (completed[k, b] - mean[k, b])
-            if q:
-                invert_factor(factor[k], q, inverse)
-                for r in range(q):
-                    for c in range(q):
-                        scatter[k, holes[r], holes[c]] += part[k] * inverse[r, c]
-
-
-@compiled
-def _draw(filled, missing, order, mean, precision, log_weight, chance, noise):  # type: ignore[no-untyped-def]
-    """Set holes to draws given the rest of the row, less their expectation: a component by ``chance``, then its Gaussian."""
-    n, d = filled.shape
-    n_components = mean.shape[0]
-    holes, right = np.empty(d, np.int64), np.empty(d)
-    factor, completed = np.empty((n_components, d, d)), np.empty((n_components, d))
-    log_holes, part = np.zeros(n_components), np.empty(n_components)
-    q = 0
-    for place in range(n):
-        i = order[place]
-        if place == 0 or not same_holes(missing[i], missing[order[place - 1]]):
-            q = list_holes(missing[i], holes)
-            _factor_holes(precision, holes, q, factor, log_holes)
-        _weigh(filled[i], missing[i], holes, q, mean, precision, log_weight, factor, log_holes, right, completed, part)
-        chosen, below = 0, part[0]
-        while chosen < n_components - 1 and below < chance[i]:
-            chosen += 1
-            below += part[chosen]
-        # With L Lᵀ the precision of the holes, L⁻ᵀ z has their covariance.
-        for r in range(q - 1, -1, -1):
-            right[r] = noise[i, holes[r]]
-            for c in range(r + 1, q):
-                right[r] -= factor[chosen, c, r] * right[c]
-            right[r] /= factor[chosen, r, r]
-        for r in range(q):
-            expected = 0.0
-            for k in range(n_components):
-                expected += part[k] * completed[k, holes[r]]
-            filled[i, holes[r]] = completed[chosen, holes[r]] + right[r] - expected

@@ -1,21 +1,38 @@
 """Extremely randomised trees (Geurts, Ernst & Wehenkel, 2006), grown in compiled code.
 
 At a node some columns are tried, each at one random threshold between its smallest and its largest value there, and the split
-that leaves the least squared error wins. Growing by the thousand is what a round robin over columns needs: this is several
-times faster than a forest of scikit-learn's on tables of a few hundred rows, where most of the time goes into making trees.
+that leaves the least squared error wins. A round robin over columns needs trees by the thousand, so all columns of a row lie
+next to each other in memory and are compared with their thresholds at once, by vector instructions.
 """
 
 from __future__ import annotations
+
+from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 from numpy.typing import NDArray
 
 from .._compile import compiled
-from .._splitmix import GOLDEN, mix
+from .._lanes import (
+    NARROW_WIDTH,
+    choose_less,
+    lane_of,
+    larger,
+    largest,
+    load,
+    random_units,
+    smaller,
+    spread,
+    store,
+)
+from .._splitmix import mix as plain_mix
 from .forest import Forest
 
 _NO_SPREAD = 1e-12  # squared error per row, in squared units of the targets, that no split need explain
-_TO_UNIT = 1.0 / 2**53
+_NOT_TRIED, _NOT_ALLOWED = np.float32(-1e30), np.float32(-2e30)  # what a split explains that is the last to be taken, or never
+_TIES = np.float32(1e-5)  # of two rows all splits explain the same, and any of them may be taken
+_ANOTHER = np.uint32(0x9E3779B9)  # from one key of random numbers to the next
+_mix = compiled(plain_mix)
 
 
 def grow_extra_trees(
@@ -25,145 +42,177 @@ def grow_extra_trees(
     rows: NDArray[np.int64],
     *,
     n_trees: int,
-    max_features: int,
+    max_features: float,
     min_samples_leaf: int,
     rng: np.random.Generator,
     max_rows: int | None = None,
+    n_threads: int = 1,
 ) -> Forest:
     """A forest that predicts ``columns`` of a table from its ``inputs``, grown on some ``rows``.
 
-    ``max_features`` columns are tried at a split; of more than ``max_rows`` rows each tree sees other ones, drawn at random.
+    An input is tried at a split with the probability ``max_features``; of more than ``max_rows`` rows each tree sees other
+    ones, drawn at random. Every tree has a seed of its own, so the number of threads does not change the result.
 
     >>> rng = np.random.default_rng(0)
     >>> table = rng.uniform(-1, 1, size=(300, 2))
     >>> table[:, 1] = table[:, 0] ** 2
     >>> forest = grow_extra_trees(
-    ...     table, np.array([1]), np.array([0]), np.arange(300), n_trees=20, max_features=1, min_samples_leaf=1, rng=rng
+    ...     table, np.array([1]), np.array([0]), np.arange(300), n_trees=20, max_features=1.0, min_samples_leaf=1, rng=rng
     ... )
     >>> bool(abs(forest.predict(np.array([[0.5, 0.0]]))[0, 0] - 0.25) < 0.02)
     True
     """
-    features = np.ascontiguousarray(table[np.ix_(rows, inputs)].T, dtype=np.float32)
-    targets = np.ascontiguousarray(table[np.ix_(rows, columns)])
+    width = -(-len(inputs) // NARROW_WIDTH) * NARROW_WIDTH  # with columns of zeros at the end
+    features = np.zeros((len(rows), width), dtype=np.float32)
+    features[:, : len(inputs)] = table[np.ix_(rows, inputs)]
+    targets = np.ascontiguousarray(table[np.ix_(rows, columns)], dtype=np.float32)
     per_tree = len(rows) if max_rows is None else min(len(rows), max_rows)
-    most_nodes = n_trees * max(2 * per_tree - 1, 1)
-    left, right, feature = (np.full(most_nodes, -1, dtype=np.int32) for _ in range(3))
-    threshold, value = np.zeros(most_nodes), np.zeros((most_nodes, len(columns)))
-    roots = np.zeros(n_trees, dtype=np.int32)
-    state = rng.integers(2**63, size=1, dtype=np.uint64)
-    tried = min(max(max_features, 1), len(inputs))
-    n_nodes = _grow(
-        features, targets, tried, min_samples_leaf, per_tree, state, roots, left, right, feature, threshold, value
-    )  # fmt: skip
-    left, right, feature = (each[:n_nodes].copy() for each in (left, right, feature))
-    return Forest(columns, inputs, roots, left, right, feature, threshold[:n_nodes].copy(), value[:n_nodes].copy())
+    most_nodes = max(2 * (per_tree // min_samples_leaf) - 1, 1)
+    seeds = rng.integers(2**32, size=n_trees, dtype=np.uint32)
 
+    def grow(own_seeds: NDArray[np.uint32]) -> Forest:
+        n_most = len(own_seeds) * most_nodes
+        child, feature = np.full(n_most, -1, dtype=np.int32), np.zeros(n_most, dtype=np.int16)
+        threshold, value = np.zeros(n_most, dtype=np.float32), np.empty((n_most, len(columns)), dtype=np.float32)
+        roots = np.zeros(len(own_seeds), dtype=np.int32)
+        tried = np.float32(max_features)
+        n = _grow(features, targets, tried, min_samples_leaf, per_tree, own_seeds, roots, child, feature, threshold, value)
+        return Forest.of_nodes(columns, inputs, roots, child[:n], feature[:n], threshold[:n], value[:n])
 
-_mix = compiled(mix)
-
-
-@compiled
-def _draw(state):  # type: ignore[no-untyped-def]
-    """The next 64 random bits."""
-    state[0] += GOLDEN
-    return _mix(state[0])
+    n_threads = min(n_threads, n_trees)
+    if n_threads == 1:
+        return grow(seeds)
+    with ThreadPoolExecutor(n_threads) as pool:
+        return Forest.joined(list(pool.map(grow, np.array_split(seeds, n_threads))))
 
 
 @compiled
 def _grow(  # type: ignore[no-untyped-def]
-    features, targets, tried, min_leaf, per_tree, state, roots, left, right, feature, threshold, value
+    features, targets, tried, min_leaf, per_tree, seeds, roots, child, feature, threshold, value
 ):
     """Grow one tree after the other into the arrays of nodes; how many nodes there are in the end.
 
-    ``features [M, n]`` in single precision, the precision in which rows go down a tree.
+    ``features [n, width]`` in single precision, the precision in which rows go down a tree. An input is tried at a node with
+    the probability ``tried``; where none of these can be split at, all others are.
     """
-    n_features, n = features.shape
-    n_targets = targets.shape[1]
-    order, candidates = np.arange(n).astype(np.int32), np.arange(n_features).astype(np.int32)
-    # Nodes still to be split: where their rows begin and end in ``order``, and their number.
-    waiting = np.empty((2 * per_tree + 2, 3), np.int64)
-    total, total_left, best_left = np.empty(n_targets), np.empty(n_targets), 0
+    n, n_targets = targets.shape
+    n_blocks = features.shape[1] // NARROW_WIDTH
+    order, apart = np.empty(n, np.uint32), np.empty(n, np.uint32)
+    # Nodes still to be split: their number, where their rows begin and end in ``order``, and sums over these of the targets,
+    # then of all their squares. Unsigned numbers are used as they are to find an entry of an array; of others numba would ask
+    # each time whether they count from the end.
+    waiting, sums = np.empty((per_tree + 2, 3), np.uint64), np.empty((per_tree + 2, n_targets + 1))
+    cuts, total, below = np.empty((n_blocks, NARROW_WIDTH), np.float32), np.empty(n_targets + 1), np.empty(n_targets + 1)
+    zero, one, least = spread(np.float32(0)), spread(np.float32(1)), spread(np.float32(min_leaf))
+    next_row, a_pair = np.uint64(1), np.uint64(2)
     n_nodes = 0
     for tree in range(roots.shape[0]):
+        key = seeds[tree]
+        for i in range(n):
+            order[i] = i
         if per_tree < n:
             for i in range(per_tree):
-                j = i + np.int64(_draw(state) % np.uint64(n - i))
+                key = np.uint32(key + _ANOTHER)
+                j = i + np.int64(_mix(np.uint64(key)) % np.uint64(n - i))
                 order[i], order[j] = order[j], order[i]
         roots[tree] = n_nodes
-        waiting[0, 0], waiting[0, 1], waiting[0, 2] = 0, per_tree, n_nodes
+        waiting[0, 0], waiting[0, 1], waiting[0, 2] = n_nodes, 0, per_tree
+        _sum_rows(targets, order, np.uint64(0), np.uint64(per_tree), sums[0])
+        for k in range(n_targets):
+            value[n_nodes, k] = sums[0, k] / per_tree
         n_nodes += 1
         n_waiting = 1
         while n_waiting > 0:
             n_waiting -= 1
-            begin, end, node = waiting[n_waiting]
-            count = end - begin
-            squares = 0.0
-            total[:] = 0.0
-            for i in range(begin, end):
-                for k in range(n_targets):
-                    y = targets[order[i], k]
-                    total[k] += y
-                    squares += y * y
-            between = 0.0
+            node, begin, end = waiting[n_waiting, 0], waiting[n_waiting, 1], waiting[n_waiting, 2]
+            n_rows = np.int64(end - begin)
+            for k in range(n_targets + 1):
+                total[k] = sums[n_waiting, k]
+            unexplained = total[n_targets]
             for k in range(n_targets):
-                value[node, k] = total[k] / count
-                between += total[k] * total[k] / count
-            if count < 2 * min_leaf or squares - between <= _NO_SPREAD * count:
+                unexplained -= total[k] * total[k] / n_rows
+            if n_rows < 2 * min_leaf or unexplained <= _NO_SPREAD * n_rows:
                 continue
-            best, best_feature, best_threshold = -1.0, -1, np.float32(0)
-            n_tried, n_left = 0, n_features
-            while n_left > 0 and n_tried < tried:
-                place = np.int64(_draw(state) % np.uint64(n_left))
-                column = candidates[place]
-                n_left -= 1
-                candidates[place], candidates[n_left] = candidates[n_left], column
-                low = features[column, order[begin]]
-                high = low
-                for i in range(begin + 1, end):
-                    x = features[column, order[i]]
-                    low, high = min(low, x), max(high, x)
-                if high <= low:
-                    continue
-                n_tried += 1
-                cut = low + np.float32((_draw(state) >> np.uint64(11)) * _TO_UNIT) * (high - low)
-                if cut >= high:
-                    cut = low
-                below = 0
-                if n_targets == 1:
-                    sum_below = 0.0
-                    for i in range(begin, end):
-                        goes = features[column, order[i]] <= cut
-                        sum_below += targets[order[i], 0] if goes else 0.0
-                        below += 1 if goes else 0
-                    total_left[0] = sum_below
-                else:
-                    total_left[:] = 0.0
-                    for i in range(begin, end):
-                        if features[column, order[i]] <= cut:
-                            below += 1
-                            for k in range(n_targets):
-                                total_left[k] += targets[order[i], k]
-                if below < min_leaf or count - below < min_leaf:
-                    continue
-                gain = 0.0
+            count, last = spread(np.float32(n_rows)), end - next_row
+            best, chosen = _NOT_ALLOWED, -1
+            for block in range(n_blocks):
+                low = load(features, order[begin] * n_blocks + block)
+                high, low_1, high_1 = low, low, low
+                for i in range(begin + next_row, end, a_pair):  # whose instructions need not wait for each other
+                    x = load(features, order[i] * n_blocks + block)
+                    x_1 = load(features, order[min(i + next_row, last)] * n_blocks + block)
+                    low, high, low_1, high_1 = smaller(low, x), larger(high, x), smaller(low_1, x_1), larger(high_1, x_1)
+                low, high = smaller(low, low_1), larger(high, high_1)
+                key = np.uint32(key + _ANOTHER)
+                cut = low + random_units(key) * (high - low)
+                cut = choose_less(cut, high, cut, low)  # rounded up, it would leave nothing above it
+                store(cuts, block, cut)
+                explained, n_below = zero, zero
                 for k in range(n_targets):
-                    gain += total_left[k] * total_left[k] / below
-                    gain += (total[k] - total_left[k]) * (total[k] - total_left[k]) / (count - below)
-                if best_feature < 0 or gain > best:
-                    best, best_feature, best_threshold = gain, column, cut
-            if best_feature < 0:
+                    sum_below, sum_below_1, n_below, n_below_1 = zero, zero, zero, zero
+                    for i in range(begin, last, a_pair):
+                        row, row_1 = order[i], order[i + next_row]
+                        x, x_1 = load(features, row * n_blocks + block), load(features, row_1 * n_blocks + block)
+                        n_below += choose_less(cut, x, zero, one)
+                        n_below_1 += choose_less(cut, x_1, zero, one)
+                        sum_below += choose_less(cut, x, zero, spread(targets[row, k]))
+                        sum_below_1 += choose_less(cut, x_1, zero, spread(targets[row_1, k]))
+                    if n_rows % 2:
+                        x = load(features, order[last] * n_blocks + block)
+                        n_below += choose_less(cut, x, zero, one)
+                        sum_below += choose_less(cut, x, zero, spread(targets[order[last], k]))
+                    n_below += n_below_1
+                    sum_below += sum_below_1
+                    sum_above = spread(np.float32(total[k])) - sum_below
+                    explained += sum_below * sum_below / n_below + sum_above * sum_above / larger(count - n_below, one)
+                key = np.uint32(key + _ANOTHER)
+                chance = random_units(key)
+                explained *= one + spread(_TIES) * chance
+                explained += choose_less(chance, spread(tried), zero, spread(_NOT_TRIED))
+                explained = choose_less(smaller(n_below, count - n_below), least, spread(_NOT_ALLOWED), explained)
+                highest = largest(explained)
+                if highest > best:
+                    best, chosen = highest, block * NARROW_WIDTH + lane_of(explained, highest)
+            if chosen < 0:
                 continue
-            best_left, last = begin, end - 1
-            while best_left <= last:
-                if features[best_feature, order[best_left]] <= best_threshold:
-                    best_left += 1
+            cut_at, column = cuts[chosen // NARROW_WIDTH, chosen % NARROW_WIDTH], np.uint64(chosen)
+            middle, n_apart = begin, np.uint64(0)
+            for i in range(begin, end):  # without a branch, which no processor would foresee
+                row = order[i]
+                is_below = np.uint64(features[row, column] <= cut_at)
+                order[middle], apart[n_apart] = row, row
+                middle += is_below
+                n_apart += next_row - is_below
+            for i in range(n_apart):
+                order[middle + i] = apart[i]
+            _sum_rows(targets, order, begin, middle, below)
+            child[node], feature[node], threshold[node] = n_nodes, chosen, cut_at
+            for side in range(2):
+                first, after = (begin, middle) if side == 0 else (middle, end)
+                for k in range(n_targets + 1):
+                    sums[n_waiting, k] = below[k] if side == 0 else total[k] - below[k]
+                if after - first == next_row:
+                    for k in range(n_targets):
+                        value[n_nodes, k] = targets[order[first], k]
                 else:
-                    order[best_left], order[last] = order[last], order[best_left]
-                    last -= 1
-            feature[node], threshold[node] = best_feature, best_threshold
-            left[node], right[node] = n_nodes, n_nodes + 1
-            waiting[n_waiting, 0], waiting[n_waiting, 1], waiting[n_waiting, 2] = begin, best_left, n_nodes
-            waiting[n_waiting + 1, 0], waiting[n_waiting + 1, 1], waiting[n_waiting + 1, 2] = best_left, end, n_nodes + 1
-            n_waiting += 2
-            n_nodes += 2
+                    for k in range(n_targets):
+                        value[n_nodes, k] = sums[n_waiting, k] / np.int64(after - first)
+                    waiting[n_waiting, 0], waiting[n_waiting, 1], waiting[n_waiting, 2] = n_nodes, first, after
+                    n_waiting += 1
+                n_nodes += 1
     return n_nodes
+
+
+@compiled
+def _sum_rows(targets, order, begin, end, sums):  # type: ignore[no-untyped-def]
+    """Sums over rows of the targets, then of all their squares."""
+    n_targets = targets.shape[1]
+    squares = 0.0
+    for k in range(n_targets):
+        total = 0.0
+        for i in range(begin, end):
+            y = np.float64(targets[order[i], k])
+            total += y
+            squares += y * y
+        sums[k] = total
+    sums[n_targets] = squares

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -11,18 +12,17 @@ from numpy.typing import NDArray
 from .._compile import compiled
 from .._stored import Array, stored
 
-_LEAF = -1
+_TOGETHER = 256  # rows
 
 
 @stored(
     columns=Array("K", index_of="varying"),
     inputs=Array("M", index_of="varying"),
     roots="T",
-    left="N",
-    right="N",
+    child="N",
     feature="N",
     threshold="N",
-    value="N K",
+    value="L K",
 )
 @dataclass(frozen=True)
 class Forest:
@@ -31,61 +31,112 @@ class Forest:
     columns: NDArray[np.int64]  # [K]
     inputs: NDArray[np.int64]  # [M]
     roots: NDArray[np.int32]  # [T]
-    left: NDArray[np.int32]  # [N]: where rows at or below the threshold go, or -1 in a leaf
-    right: NDArray[np.int32]  # [N]
-    feature: NDArray[np.int32]  # [N]: a place among the inputs
-    threshold: NDArray[np.float64]  # [N]
-    value: NDArray[np.float64]  # [N, K]
+    child: NDArray[np.int32]  # [N]: where rows at or below the threshold go, the others go to the next; -1 - l in leaf l
+    feature: NDArray[np.int16]  # [N]: a place among the inputs
+    threshold: NDArray[np.float32]  # [N]
+    value: NDArray[np.float32]  # [L, K]: of the leaves
 
     def __post_init__(self) -> None:
-        """Every walk ends: it begins at a node, and goes to later ones only."""
-        n_nodes, inner = len(self.left), np.flatnonzero(self.left != _LEAF)
-        children = np.concatenate([self.left[inner], self.right[inner]])
-        walks = (self.roots >= 0).all() and (self.roots < n_nodes).all()
-        walks &= (children > np.tile(inner, 2)).all() and (children < n_nodes).all()
-        if not walks or not ((self.feature[inner] >= 0) & (self.feature[inner] < len(self.inputs))).all():
-            raise ValueError("a tree goes back, or outside of its nodes or inputs")
+        """Every walk ends: it begins at a node, and goes to later ones only, until a leaf."""
+        n_nodes, inner = len(self.child), np.flatnonzero(self.child >= 0)
+        children, leaves = self.child[inner], -1 - self.child[self.child < 0]
+        walks = (self.roots >= 0).all() and (self.roots < n_nodes).all() and (leaves < len(self.value)).all()
+        walks &= (children > inner).all() and (children + 1 < n_nodes).all()
+        if not walks or not ((self.feature >= 0) & (self.feature < len(self.inputs))).all():
+            raise ValueError("a tree goes back, or outside of its nodes, leaves or inputs")
         if min(len(self.roots), len(self.columns)) == 0:
             raise ValueError("a forest needs trees, and something to predict")
 
     @classmethod
-    def of(cls, fitted: Any, columns: NDArray[np.int64], inputs: NDArray[np.int64]) -> Forest:
-        """From a fitted forest of scikit-learn's."""
-        trees = [estimator.tree_ for estimator in fitted.estimators_]
-        roots = np.cumsum([0, *(tree.node_count for tree in trees[:-1])])
+    def of_nodes(
+        cls,
+        columns: NDArray[np.int64],
+        inputs: NDArray[np.int64],
+        roots: NDArray[np.int32],
+        child: NDArray[np.int32],  # negative in leaves
+        feature: NDArray[np.int16],
+        threshold: NDArray[np.float32],
+        value: NDArray[np.float32],  # [N, K]: of all nodes
+    ) -> Forest:
+        """From nodes that all have a value; those of leaves are kept."""
+        leaf = child < 0
+        numbered = np.where(leaf, -np.cumsum(leaf, dtype=np.int64), child).astype(np.int32)
+        return cls(columns, inputs, roots, numbered, feature.copy(), threshold.copy(), value[leaf])
 
-        def joined(name: str) -> NDArray[np.int32]:
-            children = [getattr(tree, name) for tree in trees]
-            return np.concatenate(
-                [np.where(each < 0, _LEAF, each + root) for each, root in zip(children, roots, strict=True)]
-            ).astype(np.int32)
-
+    @classmethod
+    def joined(cls, forests: Sequence[Forest]) -> Forest:
+        """Forests of the same columns and inputs as one."""
+        nodes = np.cumsum([0, *(len(each.child) for each in forests)])
+        leaves = np.cumsum([0, *(len(each.value) for each in forests)])
+        moved = zip(forests, nodes[:-1], leaves[:-1], strict=True)
+        children = [np.where(each.child < 0, each.child - leaf, each.child + node) for each, node, leaf in moved]
         return cls(
-            columns,
-            inputs,
-            roots.astype(np.int32),
-            joined("children_left"),
-            joined("children_right"),
-            np.concatenate([tree.feature for tree in trees]).astype(np.int32),
-            np.concatenate([tree.threshold for tree in trees]),
-            np.concatenate([tree.value[:, :, 0] for tree in trees]),
+            forests[0].columns,
+            forests[0].inputs,
+            np.concatenate([each.roots + node for each, node in zip(forests, nodes[:-1], strict=True)]).astype(np.int32),
+            np.concatenate(children).astype(np.int32),
+            np.concatenate([each.feature for each in forests]),
+            np.concatenate([each.threshold for each in forests]),
+            np.concatenate([each.value for each in forests]),
         )
 
+    @classmethod
+    def of(cls, fitted: Any, columns: NDArray[np.int64], inputs: NDArray[np.int64]) -> Forest:
+        """From a fitted forest of scikit-learn's, whose nodes are renumbered so that siblings are neighbours."""
+        return cls.joined([_of_tree(estimator.tree_, columns, inputs) for estimator in fitted.estimators_])
+
     def predict(self, rows: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Predictions ``[n, K]``, to the bit those of scikit-learn on one thread: single precision decides at the nodes."""
+        """Predictions ``[n, K]``: the mean over the trees. A row's do not depend on the other rows."""
         inputs = rows[:, self.inputs].astype(np.float32)
         total = np.zeros((len(rows), len(self.columns)))
-        _add_trees(inputs, self.roots, self.left, self.right, self.feature, self.threshold, self.value, total)
+        _add_trees(inputs, self.roots, self.child, self.feature, self.threshold, self.value, total)
         return total / len(self.roots)  # not in compiled code, which may multiply by the inverse instead
 
 
+def _of_tree(tree: Any, columns: NDArray[np.int64], inputs: NDArray[np.int64]) -> Forest:
+    left, right = tree.children_left, tree.children_right
+    order, n_placed = np.zeros(tree.node_count, dtype=np.int64), 1
+    child = np.full(tree.node_count, -1, dtype=np.int32)
+    for place in range(tree.node_count):  # level by level
+        node = order[place]
+        if left[node] >= 0:
+            child[place] = n_placed
+            order[n_placed : n_placed + 2] = left[node], right[node]
+            n_placed += 2
+    # Rows in single precision are at or below a threshold exactly where they are at or below the next single number under it.
+    threshold = tree.threshold[order].astype(np.float32)
+    threshold = np.where(threshold > tree.threshold[order], np.nextafter(threshold, np.float32(-np.inf)), threshold)
+    feature = np.maximum(tree.feature[order], 0).astype(np.int16)
+    value = tree.value[order, :, 0].astype(np.float32)
+    return Forest.of_nodes(columns, inputs, np.zeros(1, dtype=np.int32), child, feature, threshold, value)
+
+
 @compiled
-def _add_trees(inputs, roots, left, right, feature, threshold, value, total):  # type: ignore[no-untyped-def]
-    """Add the values of the leaves that rows fall into, tree after tree: the order of a sum decides its last bits."""
-    for t in range(roots.shape[0]):
-        for i in range(inputs.shape[0]):
-            node = roots[t]
-            while left[node] != -1:
-                node = left[node] if inputs[i, feature[node]] <= threshold[node] else right[node]
-            for k in range(total.shape[1]):
-                total[i, k] += value[node, k]
+def _add_trees(inputs, roots, child, feature, threshold, value, total):  # type: ignore[no-untyped-def]
+    """Add the values of the leaves that rows fall into, tree after tree: the order of a sum decides its last bits.
+
+    Some rows go down a tree together, a step each before any goes on: a step waits for memory, but not for the other rows'.
+    """
+    n, n_targets = total.shape
+    # Unsigned numbers are used as they are; of others numba would ask each time whether they count from the end.
+    node, walking = np.empty(_TOGETHER, np.uint32), np.empty(_TOGETHER, np.uint32)
+    for begin in range(0, n, _TOGETHER):
+        some = inputs[begin : begin + _TOGETHER]
+        n_rows = some.shape[0]
+        for t in range(roots.shape[0]):
+            n_walking = np.uint64(n_rows if child[roots[t]] >= 0 else 0)
+            for i in range(n_rows):
+                node[i], walking[i] = roots[t], i
+            while n_walking > 0:
+                n_left = np.uint64(0)
+                for w in range(n_walking):
+                    i = walking[w]
+                    at = node[i]
+                    at = np.uint32(child[at]) + np.uint32(some[i, np.uint32(feature[at])] > threshold[at])
+                    node[i], walking[n_left] = at, i
+                    n_left += np.uint64(child[at] >= 0)
+                n_walking = n_left
+            for i in range(n_rows):
+                leaf = -1 - child[node[i]]
+                for k in range(n_targets):
+                    total[begin + i, k] += value[leaf, k]
