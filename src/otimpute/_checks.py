@@ -68,6 +68,12 @@ def check_count(name: str, value: Any, *, at_least: int = 1, advice: str = "") -
     return int(value)
 
 
+def check_jobs(value: Any) -> None:
+    """Check the parameter ``n_jobs``."""
+    if value is not None and value != -1:
+        check_count("n_jobs", value, advice="pass None for one thread, -1 for all cores")
+
+
 def check_flag(name: str, value: Any) -> bool:
     """Return ``value`` if it is a boolean."""
     if value not in (True, False) or not (isinstance(value, bool) or type(value).__name__ in ("bool", "bool_")):

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import os
 import threading
-from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor, wait
 from contextlib import contextmanager
 from typing import TypeVar
 
 from threadpoolctl import threadpool_limits
 
 Item = TypeVar("Item")
+Result = TypeVar("Result")
 
 _MOST_SHARING = 8
 _lock = threading.Lock()
@@ -28,6 +29,42 @@ def n_threads(n_jobs: int | None) -> int:
     if n_jobs == -1:
         return os.cpu_count() or 1
     return n_jobs or 1
+
+
+class Workers:
+    """So many threads, the caller's among them, for work of which no part depends on another."""
+
+    def __init__(self, n_threads: int):
+        self.n_threads = n_threads
+        self._pool = ThreadPoolExecutor(n_threads - 1) if n_threads > 1 else None
+
+    def map(self, task: Callable[[Item], Result], items: Iterable[Item]) -> list[Result]:
+        """``task(item)`` of all items, in their order; each thread has every so-manieth of them."""
+        items = list(items)
+        n = min(self.n_threads, len(items))
+        if self._pool is None or n < 2:
+            return [task(item) for item in items]
+
+        def some(first: int) -> list[Result]:
+            return [task(item) for item in items[first::n]]
+
+        others = [self._pool.submit(some, first) for first in range(1, n)]
+        try:
+            shares = [some(0)]
+        finally:
+            wait(others)
+        shares += [other.result() for other in others]
+        return [shares[place % n][place // n] for place in range(len(items))]
+
+    def __enter__(self) -> Workers:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self._pool is not None:
+            self._pool.shutdown()
+
+
+ALONE = Workers(1)
 
 
 def each_in_threads(task: Callable[[Item], None], items: Sequence[Item], n_threads: int) -> None:

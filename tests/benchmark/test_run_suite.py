@@ -89,7 +89,7 @@ def test_an_interrupt_ends_the_run_and_its_workers_at_once(tmp_path: Path) -> No
     process.send_signal(signal.SIGINT)
     _, errors = process.communicate(timeout=30)
     assert process.returncode == 130
-    assert "the same command goes on from here" in errors
+    assert "run the same command to continue" in errors
     assert "Traceback" not in errors
     assert not [pid for pid in workers if Path(f"/proc/{pid}").exists()]
 

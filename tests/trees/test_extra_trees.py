@@ -6,21 +6,24 @@ import numpy as np
 import pytest
 from sklearn.ensemble import ExtraTreesRegressor
 
+from otimpute._threads import Workers
 from otimpute.trees import Forest, grow_extra_trees
 
 
 def grow(table, columns, inputs, rows=None, *, n_trees=5, max_features=1.0, min_samples_leaf=1, max_rows=None, seed=0):
-    return grow_extra_trees(
+    ((forest, _),) = grow_extra_trees(
         table,
-        np.asarray(columns),
-        np.asarray(inputs),
-        np.arange(len(table)) if rows is None else rows,
+        [np.asarray(columns)],
+        [np.asarray(inputs)],
+        [np.arange(len(table)) if rows is None else rows],
+        [np.arange(0)],
         n_trees=n_trees,
         max_features=max_features,
         min_samples_leaf=min_samples_leaf,
         max_rows=max_rows,
         rng=np.random.default_rng(seed),
     )
+    return forest.whole()
 
 
 def leaves(forest: Forest, rows: np.ndarray) -> np.ndarray:
@@ -169,17 +172,27 @@ def test_predictions_are_as_good_as_those_of_scikit_learn(max_features, min_samp
 
 
 @pytest.mark.parametrize("n_threads", [2, 3, 50])
-def test_the_number_of_threads_changes_no_tree(n_threads):
+def test_the_number_of_workers_changes_no_tree(n_threads):
     table = np.random.default_rng(11).normal(size=(90, 4))
+    columns, inputs, rows = [np.array([0]), np.array([2, 3])], [np.arange(1, 4), np.arange(2)], [np.arange(90), np.arange(60)]
     asked = {"n_trees": 7, "max_features": 0.75, "min_samples_leaf": 1, "max_rows": 50}
-    alone, together = (
-        grow_extra_trees(
-            table, np.array([0]), np.arange(1, 4), np.arange(90), rng=np.random.default_rng(0), n_threads=threads, **asked
-        )
-        for threads in (1, n_threads)
-    )
-    for field in ("roots", "child", "feature", "threshold", "value"):
-        np.testing.assert_array_equal(getattr(alone, field), getattr(together, field))
+    found = []
+    for n in (1, n_threads):
+        with Workers(n) as workers:
+            grown = grow_extra_trees(table, columns, inputs, rows, rows, rng=np.random.default_rng(0), workers=workers, **asked)
+        found.append([forest.whole() for forest, _ in grown])
+    for alone, together in zip(*found, strict=True):
+        for field in ("roots", "child", "feature", "threshold", "value"):
+            np.testing.assert_array_equal(getattr(alone, field), getattr(together, field))
+
+
+def test_predictions_that_come_with_a_forest_are_its_own():
+    table = np.random.default_rng(13).normal(size=(90, 4))
+    asked = {"n_trees": 13, "max_features": 0.75, "min_samples_leaf": 2, "rng": np.random.default_rng(0)}
+    rows, others = np.arange(60), np.arange(60, 90)
+    ((forest, found),) = grow_extra_trees(table, [np.array([0, 3])], [np.array([1, 2])], [rows], [others], **asked)
+    assert len(forest.parts) > 1
+    np.testing.assert_allclose(found, forest.whole().predict(table[others]), rtol=1e-12, atol=1e-15)
 
 
 def test_all_of_many_inputs_are_used():

@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Collection, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Any
 
@@ -17,6 +16,7 @@ from .._checks import check_choice
 from .._deadline import OutOfTime, check_deadline
 from .._random import generator, seed_from
 from .._stored import Kind, Place
+from .._threads import Workers
 from ..baselines import GaussianEMImputer, MeanImputer
 from ..catalogue import EXPERTS, METHODS, imputer_classes
 from ..estimator import BaseImputer, Unfitted
@@ -67,8 +67,10 @@ class ExpertsParameter(Kind):
 _FAILURES = (DivergedError, ArithmeticError, np.linalg.LinAlgError)
 
 
-def read_experts(experts: Any, device: str = "auto") -> dict[str, BaseImputer]:
-    """The imputers meant by ``experts``, by name; the mean is always among them. Those named compute on the ``device``.
+def read_experts(experts: Any, device: str = "auto", n_jobs: int | None = None) -> dict[str, BaseImputer]:
+    """The imputers meant by ``experts``, by name; the mean is always among them.
+
+    Those named compute on the ``device``, and with so many threads.
 
     >>> from otimpute.baselines import KNNImputer
     >>> list(read_experts(["gaussian_em", KNNImputer(n_neighbors=3)]))
@@ -81,7 +83,8 @@ def read_experts(experts: Any, device: str = "auto") -> dict[str, BaseImputer]:
     for each in wanted:
         if isinstance(each, str):
             expert = METHODS[check_choice("a name in experts", each, EXPERTS)].make()
-            found[each] = expert.set_params(device=device) if hasattr(expert, "device") else expert
+            given = {"device": device, "n_jobs": n_jobs}
+            found[each] = expert.set_params(**{name: value for name, value in given.items() if hasattr(expert, name)})
         elif isinstance(each, BaseImputer):
             found[_unused(type(each).__name__, found)] = clone(each)
         elif is_scikit_learn(each):
@@ -176,12 +179,13 @@ class ExpertFit:
 def fit_experts_to(
     tasks: Sequence[ExpertTask], layout: ColumnLayout, n_threads: int, clock: Clock = NO_LIMIT
 ) -> dict[Any, ExpertFit]:
-    """Fit experts, some at a time; what comes out does not depend on how many."""
-    if n_threads == 1 or len(tasks) < 2:
-        return {task.key: _fit_expert(task, layout, clock) for task in tasks}
-    with ThreadPoolExecutor(n_threads) as pool:
-        fits = pool.map(lambda task: _fit_expert(task, layout, clock), tasks)
-        return dict(zip((task.key for task in tasks), fits, strict=True))
+    """Fit experts, some at a time; what comes out does not depend on how many.
+
+    Experts use threads of their own as well: what one does alone goes on beside the others.
+    """
+    with Workers(min(n_threads, max(len(tasks), 1))) as workers:
+        fits = workers.map(lambda task: _fit_expert(task, layout, clock), tasks)
+    return dict(zip((task.key for task in tasks), fits, strict=True))
 
 
 def _fit_expert(task: ExpertTask, layout: ColumnLayout, clock: Clock) -> ExpertFit:

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from .._random import generator
 from .._row_noise import keys_by_place
+from .._threads import Workers
 from ..estimator import BaseImputer
 from ..fitting import ColumnLayout
 from ..table import ColumnKind, NumberCode
@@ -88,7 +89,8 @@ def learn(
         hidden = np.zeros(missing.shape, dtype=bool)
         hidden[trial.row[first], trial.column[first]] = True
         model = model.with_draws_scaled(trial, weighed, values[trial.rows], hidden[trial.rows], weighed.guess[first])
-    cells, bars = _fill(model, values, missing, rows, fitted.guesses, keys)
+    with Workers(n_threads) as workers:
+        cells, bars = _fill(model, values, missing, rows, fitted.guesses, keys, workers)
     return Learned(model, cells, bars, trial, weighed, hidden_labels, {**trial.left_out, **no_time, **fitted.left_out})
 
 
@@ -155,6 +157,7 @@ def _fill(
     rows: NDArray[np.int64],
     guesses: Cells,
     keys: NDArray[np.uint64],
+    workers: Workers,
 ) -> tuple[Cells, Cells]:
     """Imputed entries of the whole table, from the guesses for the fitted ``rows``; the others are new rows."""
     fitted = model.combine(values[rows], missing[rows], guesses, keys[rows])
@@ -165,5 +168,5 @@ def _fill(
     of_fitted, others = is_fitted[np.nonzero(missing)[0]], ~is_fitted
     cells, bars = np.empty(int(missing.sum())), np.empty(int(missing.sum()))
     cells[of_fitted], bars[of_fitted] = fitted
-    cells[~of_fitted], bars[~of_fitted] = model.impute(values[others], missing[others], keys[others])
+    cells[~of_fitted], bars[~of_fitted] = model.impute(values[others], missing[others], keys[others], workers)
     return cells, bars

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -10,7 +9,7 @@ from numpy.typing import NDArray
 
 from .._row_noise import keys_by_content, keys_by_place, uniform
 from .._stored import Array, ListOf, RecordOf, stored
-from .._threads import single_blas_thread
+from .._threads import ALONE, Workers, single_blas_thread
 from ..baselines.gaussian_mixture import GaussianMixtureModel
 from ._class_chances import ClassChances
 from ._draws import DrawRule, reflect
@@ -21,7 +20,7 @@ from ._trial import Cells, Columns, Trial, Weighed, conditional_std
 from ._weights import combine
 
 _ENOUGH_RESIDUALS, _MOST_RESIDUALS = 1000, 50_000  # of a column, and of all of them together
-_CHUNK = 65_536  # new rows handled at a time
+_CHUNK = 8192  # new rows handled at a time
 _FIRST_OF_CLASSES = 1 << 20  # random number of a row that categories are drawn with; those before are the mixture's
 
 
@@ -62,20 +61,30 @@ class AutoModel:
         return self.impute(values, missing)[0]
 
     def impute(
-        self, values: NDArray[np.floating], missing: NDArray[np.bool_], keys: NDArray[np.uint64] | None = None
+        self,
+        values: NDArray[np.floating],
+        missing: NDArray[np.bool_],
+        keys: NDArray[np.uint64] | None = None,
+        workers: Workers = ALONE,
     ) -> tuple[Cells, Cells]:
         """Imputed entries of rows, and how far off they may be; a row's draw follows from its key, by default its values."""
-        parts = [(np.empty(0), np.empty(0))]
-        for chunk, rows, holes, guesses in self._guess(values, missing):
-            own = keys_by_content(rows, holes, self.seed) if keys is None else keys[chunk]
-            parts.append(self.combine(rows, holes, guesses, own))
+
+        def impute_chunk(chunk: slice) -> tuple[Cells, Cells]:
+            rows, guesses = self._guess(values[chunk], missing[chunk])
+            own = keys_by_content(rows, missing[chunk], self.seed) if keys is None else keys[chunk]
+            return self.combine(rows, missing[chunk], guesses, own)
+
+        with single_blas_thread():
+            parts = [(np.empty(0), np.empty(0)), *workers.map(impute_chunk, _chunks(len(values)))]
         cells, bars = (np.concatenate(each) for each in zip(*parts, strict=True))
         return cells, bars
 
     def chances(self, values: NDArray[np.floating], missing: NDArray[np.bool_]) -> dict[int, Cells]:
         """By column of the table that has classes, the chance of each in every row ``[n, K]``."""
         found = {each.place: np.empty((len(values), len(each.corners))) for each in self.classes}
-        for chunk, rows, holes, guesses in self._guess(values, missing):
+        for chunk in _chunks(len(values)):
+            holes = missing[chunk]
+            rows, guesses = self._guess(values[chunk], holes)
             points, std = self.columns.scaler.apply(np.where(holes, 0, rows)), np.zeros(holes.shape)
             points[holes], std[holes] = self.weighted(holes, guesses), self._std(holes, guesses)
             for each in self.classes:
@@ -132,15 +141,11 @@ class AutoModel:
         )  # fmt: skip
         return replace(self, draw_rule=rule)
 
-    def _guess(
-        self, values: NDArray[np.floating], missing: NDArray[np.bool_]
-    ) -> Iterator[tuple[slice, NDArray[np.float64], NDArray[np.bool_], Cells]]:
-        """By block of rows: which they are, their values as experts see them, what is missing, and the guesses at it."""
-        for begin in range(0, len(values), _CHUNK):
-            chunk = slice(begin, begin + _CHUNK)
-            rows, holes = self.columns.clip_outliers(values[chunk], missing[chunk]), missing[chunk]
-            with single_blas_thread():
-                yield chunk, rows, holes, self.panel.guess(rows, holes, self.columns)
+    def _guess(self, values: NDArray[np.floating], missing: NDArray[np.bool_]) -> tuple[NDArray[np.float64], Cells]:
+        """Rows as experts see them, and their guesses at what is missing."""
+        rows = self.columns.clip_outliers(values, missing)
+        with single_blas_thread():
+            return rows, self.panel.guess(rows, missing, self.columns)
 
     def weighted(self, missing: NDArray[np.bool_], guesses: Cells) -> Cells:
         """The experts' guesses at missing entries, combined; in standard deviations."""
@@ -158,6 +163,10 @@ class AutoModel:
         assert isinstance(mixture, GaussianMixtureModel)
         unit = self.columns.scaler.unit[np.nonzero(missing)[1]]
         return np.asarray(mixture.draw_residuals(values, missing, keys) / np.where(unit > 0, unit, np.inf))
+
+
+def _chunks(n_rows: int) -> list[slice]:
+    return [slice(begin, begin + _CHUNK) for begin in range(0, n_rows, _CHUNK)]
 
 
 def _draw(chances: Cells, number: Cells) -> NDArray[np.int64]:

@@ -73,17 +73,22 @@ def _on_simplex(products, start):  # type: ignore[no-untyped-def]
     steepest = 1e-12
     for r in range(n):
         steepest += products[r, r]  # the trace is at least the largest eigenvalue
-    weights, ahead = start.copy(), start.copy()
+    weights, ahead, target, falling = start.copy(), start.copy(), np.empty(n), np.empty(n)
     momentum = 1.0
     for _ in range(1000):
-        target = ahead.copy()
         for r in range(n):
             slope = 0.0
             for c in range(n):
                 slope += products[r, c] * ahead[c]
-            target[r] -= slope / steepest
+            target[r] = ahead[r] - slope / steepest
         # The nearest point of the simplex: lower all by what makes the positive ones sum to one.
-        falling = np.sort(target)[::-1]
+        falling[0] = target[0]
+        for r in range(1, n):  # sort a few numbers, the largest first
+            value, place = target[r], r
+            while place > 0 and falling[place - 1] < value:
+                falling[place] = falling[place - 1]
+                place -= 1
+            falling[place] = value
         total, lowered = 0.0, 0.0
         for r in range(n):
             total += falling[r]

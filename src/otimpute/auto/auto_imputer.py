@@ -13,11 +13,11 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import clone
 
-from .._checks import check_choice, check_count, check_flag, check_real
+from .._checks import check_choice, check_count, check_flag, check_jobs, check_real
 from .._gpu import check_device
 from .._random import generator
 from .._stored import ByName, IfThere, Kind, Plain, RecordOf, Scalar
-from .._threads import n_threads, single_blas_thread
+from .._threads import Workers, n_threads, single_blas_thread
 from .._warn import warn_user
 from ..baselines import GaussianMixtureImputer
 from ..estimator import BaseImputer, HiddenValues, TableParameters
@@ -78,7 +78,6 @@ class AutoImputer(BaseImputer):
     gaussian_em        one Gaussian for all rows (`GaussianEMImputer`): linear relations
     gaussian_em_shrunk the same with a stronger prior; added where there are few rows per column
     gaussian_mixture   mixtures of 8, 16 and 32 Gaussians (`GaussianMixtureImputer`): clusters and curves
-    sinkhorn           optimal transport (`SinkhornImputer`)
     extra_trees        extremely randomised trees (`ExtraTreesImputer`), which refine the result of those above
     kernel_ridge       kernel ridge regression (`KernelRidgeImputer`), which does too
     ================== ===================================================================================
@@ -86,21 +85,21 @@ class AutoImputer(BaseImputer):
     Parameters
     ----------
     experts : list of names, imputers or regressors, default=None
-        The methods to combine: names of the table above or of any other imputer, as the command line has them (``"knn"``,
-        ``"missforest"``, ``"ice"``, …); imputers of otimpute, of scikit-learn or of your own, such as
+        The methods to combine: names of the table above or of any other imputer, as the command line has them (``"sinkhorn"``,
+        ``"knn"``, ``"missforest"``, …); imputers of otimpute, of scikit-learn or of your own, such as
         ``["gaussian_mixture", KNNImputer()]``; or regressors of scikit-learn, which then predict every column from the others.
     target : {"values", "distribution"}, default="values"
         ``"values"``: imputed values are as close to the truth as possible, but vary less than true values do.
         ``"distribution"``: each is a random draw, so that columns and their relations keep their distribution; single values
         are further off.
     n_splits : int or None, default=None
-        How many times values are hidden, 15 % of the observed ones each time (3 % in columns without missing values). None: 3,
-        and up to 8 for small tables.
+        How many times values are hidden, 15 % of the observed ones each time (3 % in columns without missing values). None:
+        until about 200 values of a typical column were hidden (600 for draws), once in long tables, at most 8 times.
     max_seconds : float or None, default=None
         Approximate time limit of a fit. There are fewer splits, and experts for which there is no time are left out; the
         Gaussian always stays. Compilation in a machine's first fit is not counted.
     n_jobs : int or None, default=None
-        Experts fitted at the same time; -1 uses all cores. The result does not depend on it.
+        Threads; None is one, -1 all cores. The result does not depend on it.
     device : {"auto", "cpu", "cuda"}, default="auto"
         Where experts given by name compute, if they can choose (``sinkhorn``); as in `SinkhornImputer`.
     random_state : int, Generator, RandomState or None, default=None
@@ -221,7 +220,10 @@ class AutoImputer(BaseImputer):
         check_flag("return_std", return_std)
         table = self._read_new_rows(X)
         values, missing = self.training_table_.arrays_of(table)
-        cells, bars = self.model_.impute(values, missing) if missing.any() else (np.empty(0), np.empty(0))
+        cells, bars = np.empty(0), np.empty(0)
+        if missing.any():
+            with Workers(n_threads(self.n_jobs)) as workers:
+                cells, bars = self.model_.impute(values, missing, workers=workers)
         completed = self._assemble(table, cells)
         return (completed, self._error_bars_of(table, bars)) if return_std else completed
 
@@ -251,14 +253,13 @@ class AutoImputer(BaseImputer):
 
     def check_parameters(self) -> None:
         check_device(self.device)
-        read_experts(self.experts, self.device)
+        read_experts(self.experts, self.device, self.n_jobs)
         check_choice("target", self.target, ["values", "distribution"])
         if self.n_splits is not None:
             check_count("n_splits", self.n_splits, advice="pass None to derive it from the table")
         if self.max_seconds is not None:
             check_real("max_seconds", self.max_seconds, above=0, advice="pass None for no limit")
-        if self.n_jobs is not None and self.n_jobs != -1:
-            check_count("n_jobs", self.n_jobs, advice="pass None for one thread, -1 for all cores")
+        check_jobs(self.n_jobs)
 
     @property
     def model_(self) -> AutoModel:
@@ -319,10 +320,10 @@ class AutoImputer(BaseImputer):
             self._compile()
         begun = time.perf_counter()
         limit = min(math.inf if self.max_seconds is None else float(self.max_seconds), deadline - begun)
-        experts = add_shrunk(read_experts(self.experts, self.device), *values.shape)
+        experts = add_shrunk(read_experts(self.experts, self.device, self.n_jobs), *values.shape)
         draws = self.target == "distribution"
         if draws:
-            experts.setdefault(MIXTURE, GaussianMixtureImputer())  # draws are made with it
+            experts.setdefault(MIXTURE, GaussianMixtureImputer(n_jobs=self.n_jobs))  # draws are made with it
         with single_blas_thread(), progress_bar("Comparing methods", self.verbose) as bar:
 
             def progress(n_asked: int, n_to_ask: int) -> None:

@@ -8,10 +8,11 @@ from typing import Any, ClassVar, Unpack
 import numpy as np
 from numpy.typing import NDArray
 
-from .._checks import check_count, check_real
+from .._checks import check_count, check_jobs, check_real
 from .._deadline import check_deadline
 from .._random import generator
 from .._stored import stored
+from .._threads import Workers, n_threads
 from ..estimator import TableParameters
 from ..trees import Forest, grow_extra_trees
 from .refining import RefiningImputer, RefiningModel
@@ -19,13 +20,14 @@ from .standardised import Holes, RowFit, Rows, TrainingSet
 
 _MOST_INPUTS = 32  # of a column's trees: in wide tables most others tell nothing new
 _LEAF_OF_NEW_ROWS = 2  # least rows in a leaf of the trees that new rows go down: fewer and smaller ones do as well there
+_TURNS = 10  # about, of the columns in a round
 _PASSES = 2  # of new rows through these: what is missing beside an entry is better known in the second
 
 
 @stored()
 @dataclass(frozen=True)
 class LastForests:
-    """The forests of the last round, by column; new rows go through them one after the other, and once more."""
+    """The forests of the last round, by column; new rows go through them some after the others, and once more."""
 
     forests: list[Forest]
 
@@ -33,8 +35,11 @@ class LastForests:
         """Rows with better values in their holes."""
         current = rows.copy()
         for _ in range(_PASSES):
-            for forest in self.forests:
-                _predict(forest, current, holes[:, forest.columns[0]])
+            for turn in _turns(len(self.forests)):
+                following = [(forest, holes[:, forest.columns[0]]) for forest in self.forests[turn]]
+                found = [forest.predict(current[where]) for forest, where in following]
+                for (forest, where), values in zip(following, found, strict=True):
+                    current[np.ix_(where, forest.columns)] = values
         return current
 
 
@@ -64,6 +69,8 @@ class ExtraTreesImputer(RefiningImputer):
         Least rows in a leaf; at least 2 in the last round.
     max_rows : int, default=5000
         Most rows a tree is grown on, drawn for each tree.
+    n_jobs : int or None, default=None
+        Threads; None is one, -1 all cores. The result does not depend on it.
     random_state : int, Generator, RandomState or None, default=None
         Same seed, same result.
     missing_values, add_indicator, keep_empty_features, integers, constraints, max_categories
@@ -90,6 +97,7 @@ class ExtraTreesImputer(RefiningImputer):
         max_features: float = 0.75,
         min_samples_leaf: int = 1,
         max_rows: int = 5000,
+        n_jobs: int | None = None,
         random_state: Any = None,
         **table: Unpack[TableParameters],
     ):
@@ -99,6 +107,7 @@ class ExtraTreesImputer(RefiningImputer):
         self.max_features = max_features
         self.min_samples_leaf = min_samples_leaf
         self.max_rows = max_rows
+        self.n_jobs = n_jobs
         self.random_state = random_state
 
     def check_parameters(self) -> None:
@@ -107,34 +116,39 @@ class ExtraTreesImputer(RefiningImputer):
         check_real("max_features", self.max_features, above=0, at_most=1)
         check_count("min_samples_leaf", self.min_samples_leaf)
         check_count("max_rows", self.max_rows)
+        check_jobs(self.n_jobs)
 
     def _fit_rows(self, training: TrainingSet) -> RowFit:
-        rows, holes = training.rows, training.holes
-        rng = generator(training.seed, "extra trees")
+        rows, holes, rng = training.rows, training.holes, generator(training.seed, "extra trees")
         targets = training.targets()
         inputs = _choose_inputs(rows, targets)
+        observed, missing = (
+            [np.flatnonzero(holes[:, columns[0]] == is_missing) for columns in targets] for is_missing in (False, True)
+        )
         current, mean = rows.copy(), np.zeros_like(rows)
         forests: list[Forest] = []
-        for k in range(self.n_rounds):
-            is_last = k == self.n_rounds - 1
-            for columns, others in zip(targets, inputs, strict=True):
-                check_deadline(training.deadline)
-                where = holes[:, columns[0]]
-                forest = grow_extra_trees(
-                    current,
-                    columns,
-                    others,
-                    np.flatnonzero(~where),
-                    n_trees=self.n_estimators,
-                    max_features=self.max_features,
-                    min_samples_leaf=max(self.min_samples_leaf, _LEAF_OF_NEW_ROWS) if is_last else self.min_samples_leaf,
-                    max_rows=self.max_rows,
-                    rng=rng,
-                )
-                _predict(forest, current, where)
-                if is_last:
-                    forests.append(forest)
-            mean += current / self.n_rounds
+        with Workers(n_threads(self.n_jobs)) as workers:
+            for k in range(self.n_rounds):
+                is_last = k == self.n_rounds - 1
+                for turn in _turns(len(targets)):
+                    check_deadline(training.deadline)
+                    grown = grow_extra_trees(
+                        current,
+                        targets[turn],
+                        inputs[turn],
+                        observed[turn],
+                        missing[turn],
+                        n_trees=self.n_estimators,
+                        max_features=self.max_features,
+                        min_samples_leaf=max(self.min_samples_leaf, _LEAF_OF_NEW_ROWS) if is_last else self.min_samples_leaf,
+                        max_rows=self.max_rows,
+                        rng=rng,
+                        workers=workers,
+                    )
+                    for (_, found), columns, where in zip(grown, targets[turn], missing[turn], strict=True):
+                        current[np.ix_(where, columns)] = found
+                    forests += [forest.whole() for forest, _ in grown] if is_last else []
+                mean += current / self.n_rounds
         return RowFit(mean, LastForests(forests))
 
 
@@ -157,6 +171,7 @@ def _correlation(x: Rows, y: Rows) -> NDArray[np.float64]:
     return np.abs(x.T @ y) / np.where(size > 0, size, np.inf)
 
 
-def _predict(forest: Forest, rows: Rows, where: Holes) -> None:
-    if where.any():
-        rows[np.ix_(where, forest.columns)] = forest.predict(rows[where])
+def _turns(n_columns: int) -> list[slice]:
+    """Which columns are improved side by side: the few of many, so that each sees what became of nearly all others."""
+    n_together = 1 + n_columns // _TURNS
+    return [slice(begin, begin + n_together) for begin in range(0, n_columns, n_together)]

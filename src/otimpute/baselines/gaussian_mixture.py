@@ -9,11 +9,12 @@ from typing import Any, ClassVar, Unpack
 import numpy as np
 from numpy.typing import NDArray
 
-from .._checks import check_count, check_real
+from .._checks import check_count, check_jobs, check_real
 from .._deadline import OutOfTime, check_deadline
 from .._random import generator
 from .._row_noise import normal, uniform
 from .._stored import stored
+from .._threads import ALONE, Workers, n_threads
 from ..estimator import TableParameters
 from ..fitting import FitSummary
 from ..gaussian import MixtureModel, fit_gaussian, fit_mixture
@@ -33,9 +34,9 @@ class Mixtures:
         if not self.mixtures:
             raise ValueError("there must be a mixture")
 
-    def fill(self, rows: Rows, holes: Holes) -> Rows:
+    def fill(self, rows: Rows, holes: Holes, workers: Workers = ALONE) -> Rows:
         """Rows with their holes filled."""
-        return np.asarray(np.mean([mixture.fill(rows, holes) for mixture in self.mixtures], axis=0))
+        return np.asarray(np.mean([mixture.fill(rows, holes, workers) for mixture in self.mixtures], axis=0))
 
     def draw_residuals(self, rows: Rows, holes: Holes, keys: NDArray[np.uint64]) -> Rows:
         """How far draws of the holes lie from their expectation; each row uses one mixture."""
@@ -86,6 +87,8 @@ class GaussianMixtureImputer(StandardisedImputer):
         Most rounds of expectation and maximisation.
     tol : float, default=2e-3
         Stop when the imputed values move by less than this (root mean square, in standard deviations).
+    n_jobs : int or None, default=None
+        Threads; None is one, -1 all cores. The result does not depend on it.
     random_state : int, Generator, RandomState or None, default=None
         Same seed, same result.
     missing_values, add_indicator, keep_empty_features, integers, constraints, max_categories
@@ -115,6 +118,7 @@ class GaussianMixtureImputer(StandardisedImputer):
         prior_rows: float | None = None,
         max_iter: int = 15,
         tol: float = 2e-3,
+        n_jobs: int | None = None,
         random_state: Any = None,
         **table: Unpack[TableParameters],
     ):
@@ -123,6 +127,7 @@ class GaussianMixtureImputer(StandardisedImputer):
         self.prior_rows = prior_rows
         self.max_iter = max_iter
         self.tol = tol
+        self.n_jobs = n_jobs
         self.random_state = random_state
 
     def check_parameters(self) -> None:
@@ -135,6 +140,7 @@ class GaussianMixtureImputer(StandardisedImputer):
             check_real("prior_rows", self.prior_rows, above=0)
         check_count("max_iter", self.max_iter)
         check_real("tol", self.tol, at_least=0)
+        check_jobs(self.n_jobs)
 
     def _sizes(self) -> Sequence[int]:
         return self.n_components if isinstance(self.n_components, (tuple, list)) else (self.n_components,)
@@ -145,26 +151,29 @@ class GaussianMixtureImputer(StandardisedImputer):
         check_deadline(deadline)
         most = max(1, len(rows) // _ROWS_PER_COMPONENT)
         mixtures: list[MixtureModel] = []
-        for place, size in enumerate(self._sizes()):
-            try:
-                mixture = fit_mixture(
-                    rows,
-                    holes,
-                    min(int(size), most),
-                    start=start,
-                    rng=generator(training.seed, f"mixture {place}"),
-                    prior_rows=self.prior_rows,
-                    tolerance=self.tol,
-                    max_iterations=self.max_iter,
-                    deadline=deadline,
-                )
-            except OutOfTime:
-                if not mixtures:
-                    raise
-                break  # those that are done must do
-            mixtures.append(mixture)
-        method = Mixtures(mixtures)
-        return RowFit(method.fill(rows, holes), method, FitSummary(n_steps=max(each.n_iterations for each in mixtures)))
+        with Workers(n_threads(self.n_jobs)) as workers:
+            for place, size in enumerate(self._sizes()):
+                try:
+                    mixture = fit_mixture(
+                        rows,
+                        holes,
+                        min(int(size), most),
+                        start=start,
+                        rng=generator(training.seed, f"mixture {place}"),
+                        prior_rows=self.prior_rows,
+                        tolerance=self.tol,
+                        max_iterations=self.max_iter,
+                        deadline=deadline,
+                        workers=workers,
+                    )
+                except OutOfTime:
+                    if not mixtures:
+                        raise
+                    break  # those that are done must do
+                mixtures.append(mixture)
+            method = Mixtures(mixtures)
+            completed = method.fill(rows, holes, workers)
+        return RowFit(completed, method, FitSummary(n_steps=max(each.n_iterations for each in mixtures)))
 
     def _publish(self) -> None:
         if self.fit_summary_.n_steps is not None:

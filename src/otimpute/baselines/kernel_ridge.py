@@ -3,23 +3,25 @@
 from __future__ import annotations
 
 import math
+import threading
 from dataclasses import dataclass
 from typing import Any, ClassVar, Unpack
 
 import numpy as np
 from numpy.typing import NDArray
 
-from .._checks import check_count, check_real
+from .._checks import check_count, check_jobs, check_real
 from .._compile import compiled
 from .._deadline import check_deadline
 from .._fast_exp import exp
 from .._random import generator
 from .._stored import Real, stored
+from .._threads import ALONE, Workers, n_threads
 from ..estimator import TableParameters
 from .refining import RefiningImputer, RefiningModel
 from .standardised import Holes, RowFit, Rows, TrainingSet
 
-_CHUNK = 8192  # rows predicted between two looks at the clock
+_CHUNK = 512  # rows that one worker predicts, between two looks at the clock
 _FIRST_STEPS = 5  # of k-means; in later rounds, whose rows differ little, one step brings the landmarks up to date
 # Noise of the landmarks' own values. Landmarks that lie close together would otherwise get huge weights of opposite signs,
 # which cancel to few digits in the float32 of predictions.
@@ -59,17 +61,26 @@ class KernelRound:
     high: NDArray[np.float32]
 
     def predict(
-        self, rows: NDArray[np.float32], holes: Holes, ends: NDArray[np.int64], scales: NDArray[np.float32], deadline: float
+        self,
+        rows: NDArray[np.float32],
+        holes: Holes,
+        ends: NDArray[np.int64],
+        scales: NDArray[np.float32],
+        deadline: float,
+        workers: Workers,
     ) -> NDArray[np.float32]:
         """Rows with every missing entry predicted from the other columns."""
         following = rows.copy()
-        for begin in range(0, len(rows), _CHUNK):
+
+        def predict(begin: int) -> None:
             check_deadline(deadline)
             some = slice(begin, begin + _CHUNK)
             _predict(
                 rows[some], holes[some], ends, scales, self.landmarks, self.weights, self.slopes, self.centre,
                 self.low, self.high, following[some],
             )  # fmt: skip
+
+        workers.map(predict, range(0, len(rows), _CHUNK))
         return following
 
 
@@ -86,19 +97,26 @@ class KernelRounds:
         if self.rounds and len(np.unique(self.groups)) < 2:
             raise ValueError("rounds need columns to predict from")
 
-    def fill(self, rows: Rows, holes: Holes, deadline: float = math.inf) -> Rows:
+    def fill(self, rows: Rows, holes: Holes) -> Rows:
         """Rows with better values in their missing entries."""
         current, contiguous = _float32(rows), np.ascontiguousarray(holes)
         for each in self.rounds:
-            current = self.apply(each, current, contiguous, deadline)
+            current = self.apply(each, current, contiguous)
         return np.where(holes, current, rows)
 
-    def apply(self, each: KernelRound, rows: NDArray[np.float32], holes: Holes, deadline: float) -> NDArray[np.float32]:
+    def apply(
+        self,
+        each: KernelRound,
+        rows: NDArray[np.float32],
+        holes: Holes,
+        deadline: float = math.inf,
+        workers: Workers = ALONE,
+    ) -> NDArray[np.float32]:
         """Rows after one of the rounds."""
         begins = np.flatnonzero(np.diff(self.groups, prepend=self.groups[0] - 1))
         ends = np.append(begins[1:], len(self.groups))
         scales = np.array([self.kernel.scales(len(self.groups) - size)[0] for size in ends - begins])
-        return each.predict(rows, holes, ends, scales, deadline)
+        return each.predict(rows, holes, ends, scales, deadline, workers)
 
 
 @stored()
@@ -131,6 +149,8 @@ class KernelRidgeImputer(RefiningImputer):
         Landmarks; the time of a fit grows with their square. Of up to twice as many rows every one is a landmark.
     max_rows : int, default=3000
         Most rows that weights are learned from, drawn at random from longer tables.
+    n_jobs : int or None, default=None
+        Threads; None is one, -1 all cores. The result does not depend on it.
     random_state : int, Generator, RandomState or None, default=None
         Same seed, same result; without effect where every row is a landmark.
     missing_values, add_indicator, keep_empty_features, integers, constraints, max_categories
@@ -158,6 +178,7 @@ class KernelRidgeImputer(RefiningImputer):
         n_rounds: int = 2,
         n_landmarks: int = 256,
         max_rows: int = 3000,
+        n_jobs: int | None = None,
         random_state: Any = None,
         **table: Unpack[TableParameters],
     ):
@@ -168,6 +189,7 @@ class KernelRidgeImputer(RefiningImputer):
         self.n_rounds = n_rounds
         self.n_landmarks = n_landmarks
         self.max_rows = max_rows
+        self.n_jobs = n_jobs
         self.random_state = random_state
 
     def check_parameters(self) -> None:
@@ -177,6 +199,7 @@ class KernelRidgeImputer(RefiningImputer):
         check_count("n_rounds", self.n_rounds)
         check_count("n_landmarks", self.n_landmarks)
         check_count("max_rows", self.max_rows)
+        check_jobs(self.n_jobs)
 
     def _fit_rows(self, training: TrainingSet) -> RowFit:
         rng = generator(training.seed, "rows")
@@ -185,11 +208,13 @@ class KernelRidgeImputer(RefiningImputer):
         chosen = _some(len(rows), self.max_rows, rng)
         every_row = len(chosen) <= 2 * self.n_landmarks  # then all rows cost no more than fewer landmarks
         landmarks = rows[chosen][_some(len(chosen), self.n_landmarks, rng)].T.copy()
-        for k in range(self.n_rounds if targets else 0):
-            known = rows[chosen]
-            landmarks = known.T.copy() if every_row else _centres(known, landmarks, 1 if k else _FIRST_STEPS)
-            method.rounds.append(self._learn(method.kernel, known, holes[chosen], landmarks, targets, training.deadline))
-            rows = method.apply(method.rounds[-1], rows, holes, training.deadline)
+        with Workers(n_threads(self.n_jobs)) as workers:
+            for k in range(self.n_rounds if targets else 0):
+                known = rows[chosen]
+                landmarks = known.T.copy() if every_row else _centres(known, landmarks, 1 if k else _FIRST_STEPS, workers)
+                learned = self._learn(method.kernel, known, holes[chosen], landmarks, targets, training.deadline, workers)
+                method.rounds.append(learned)
+                rows = method.apply(learned, rows, holes, training.deadline, workers)
         return RowFit(np.where(holes, rows, training.rows), method)
 
     def _learn(
@@ -200,22 +225,23 @@ class KernelRidgeImputer(RefiningImputer):
         landmarks: NDArray[np.float32],
         targets: list[NDArray[np.int64]],
         deadline: float,
+        workers: Workers,
     ) -> KernelRound:
         """The weights of one round; ``landmarks`` as many as rows are the rows."""
-        from scipy.linalg.blas import dsyrk
-
         (d, n_landmarks), n = landmarks.shape, len(rows)
         weights, slopes = np.zeros_like(landmarks), np.zeros((d, d), dtype=np.float32)
         centre, low, high = (np.zeros(d, dtype=np.float32) for _ in range(3))
         # Distances and products over all columns are shared: those of the predicted columns are taken off again.
         both = rows if n_landmarks == n else np.concatenate([rows, landmarks.T])
         distances, products = _distances(both, landmarks), both.astype(np.float64) @ landmarks
-        similar = np.empty((len(both), n_landmarks))
-        for columns in targets:
+        of_thread = threading.local()
+
+        def learn_columns(columns: NDArray[np.int64]) -> None:
             check_deadline(deadline)
             observed = np.flatnonzero(~holes[:, columns[0]])
             if len(observed) == 0:  # possible among a sample of the rows
-                continue
+                return
+            similar = of_thread.__dict__.setdefault("similar", np.empty((len(both), n_landmarks)))
             truth = rows[np.ix_(observed, columns)].astype(np.float64)
             centre[columns], low[columns], high[columns] = truth.mean(axis=0), truth.min(axis=0), truth.max(axis=0)
             truth -= truth.mean(axis=0)
@@ -227,11 +253,14 @@ class KernelRidgeImputer(RefiningImputer):
             if n_landmarks == n:
                 found[observed] = _solve(of_rows[:, observed].T, self.ridge, truth)
             else:  # minimise ‖truth − of_rows w‖² + ridge wᵀ of_landmarks w
-                normal = dsyrk(1.0, of_rows.T, beta=self.ridge, c=of_landmarks.T, lower=True)
-                found = _solve(normal, self.ridge * _LANDMARK_NOISE, of_rows.T @ truth)
+                normal = of_rows.T @ of_rows
+                normal += self.ridge * of_landmarks
+                found = _solve(normal.T, self.ridge * _LANDMARK_NOISE, of_rows.T @ truth)
             weights[columns] = found.T
             slopes[columns] = straight * (landmarks @ found).T
             slopes[np.ix_(columns, columns)] = 0
+
+        workers.map(learn_columns, targets)
         return KernelRound(landmarks, weights, slopes, centre, low, high)
 
 
@@ -259,10 +288,14 @@ def _some(n: int, at_most: int, rng: np.random.Generator) -> NDArray[np.int64]:
     return np.sort(rng.choice(n, at_most, replace=False)) if n > at_most else np.arange(n)
 
 
-def _centres(rows: NDArray[np.float32], centres: NDArray[np.float32], n_steps: int) -> NDArray[np.float32]:
+def _centres(rows: NDArray[np.float32], centres: NDArray[np.float32], n_steps: int, workers: Workers) -> NDArray[np.float32]:
     """The centres [d, R] of clusters of rows after some steps of k-means; one that no row is nearest to stays."""
+
+    def nearest_to(begin: int) -> NDArray[np.int64]:
+        return np.asarray(_distances(rows[begin : begin + _CHUNK], centres).argmin(axis=1))
+
     for _ in range(n_steps):
-        nearest = _distances(rows, centres).argmin(axis=1)
+        nearest = np.concatenate(workers.map(nearest_to, range(0, len(rows), _CHUNK)))
         counts = np.bincount(nearest, minlength=centres.shape[1])
         sums = np.array([np.bincount(nearest, column, minlength=centres.shape[1]) for column in rows.T])
         centres = np.where(counts > 0, sums / np.maximum(counts, 1), centres).astype(np.float32)

@@ -11,6 +11,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -19,6 +20,7 @@ from numpy.typing import NDArray
 from .._deadline import check_deadline
 from .._lanes import WIDTH, aligned_zeros
 from .._stored import stored
+from .._threads import ALONE, Workers
 from ._mixture_loops import FAR_BELOW, add_rows, draw_rows, weigh_rows
 from .em import order_by_pattern
 
@@ -26,6 +28,7 @@ _SMALLEST_VARIANCE = 1e-4
 _TOWARDS_DIAGONAL = 0.03  # of the pooled covariance
 _ASSIGNMENTS = 10  # rounds of k-means for the start
 _SURE = 0.95  # how much of a row the start gives to its nearest centre
+_ROWS_PER_PART, _MOST_PARTS = 128, 32  # sums over parts of the rows can be made side by side
 _LANES_AT_ONCE = 8192  # half a megabyte of them: what is known of a chunk of rows stays in the cache
 
 
@@ -45,11 +48,12 @@ class MixtureModel:
         if self.covariance.shape[1] and not (np.linalg.eigvalsh(self.covariance)[:, 0] > 0).all():
             raise ValueError("a covariance is not positive definite")
 
-    def fill(self, values: NDArray[np.float64], missing: NDArray[np.bool_]) -> NDArray[np.float64]:
+    def fill(self, values: NDArray[np.float64], missing: NDArray[np.bool_], workers: Workers = ALONE) -> NDArray[np.float64]:
         """Replace the missing entries of ``values [n, d]`` by their conditional means; row by row, nothing is refitted."""
         filled = np.array(values, dtype=np.float64)
-        for _ in _Chunks(missing, len(self.share)).weigh(filled, _prepare(self.share, self.mean, self.covariance)):
-            pass
+        prepared = _prepare(self.share, self.mean, self.covariance)
+        parts = _parts_of(missing, len(self.share), workers.n_threads)
+        workers.map(lambda part: all(True for _ in part.weigh(filled, prepared)), parts)
         return filled
 
     def draw_residuals(
@@ -65,40 +69,52 @@ class MixtureModel:
         """
         filled = np.array(values, dtype=np.float64)
         prepared = _prepare(self.share, self.mean, self.covariance)
-        for rows, known in _Chunks(missing, len(self.share)).weigh(filled, prepared):
-            draw_rows(filled, rows, prepared[0], chance, noise, *known)
+        (part,) = _parts_of(missing, len(self.share), 1)
+        for rows in part.weigh(filled, prepared):
+            draw_rows(filled, rows, prepared[0], chance, noise, *part.memory)
         return np.where(missing, filled, 0.0)
 
 
-class _Chunks:
-    """Rows of a table in chunks, equal patterns side by side, and memory for what `weigh_rows` finds out about a chunk."""
+def _parts_of(missing: NDArray[np.bool_], n_components: int, n_parts: int) -> list[_Part]:
+    """So many parts of a table's rows, equal patterns side by side, in chunks."""
+    n_blocks = -(-n_components // WIDTH)
+    order = order_by_pattern(missing)
+    n_missing = missing.sum(axis=1)[order]
+    of_factor = n_blocks * (n_missing * (n_missing + 1) // 2)
+    size = np.cumsum(of_factor + n_blocks * (missing.shape[1] + 1))
+    chunks = np.split(order, 1 + np.flatnonzero(np.diff((size - size[:1]) // _LANES_AT_ONCE)))
+    most_of_factor = min(_LANES_AT_ONCE, int(of_factor.sum())) + int(of_factor.max(initial=0))
+    bounds = np.linspace(0, len(chunks), min(n_parts, len(chunks)) + 1).astype(int)
+    return [_Part(missing, chunks[a:b], n_blocks, most_of_factor) for a, b in pairwise(bounds)]
 
-    def __init__(self, missing: NDArray[np.bool_], n_components: int):
-        self.missing = missing
-        d, n_blocks = missing.shape[1], -(-n_components // WIDTH)
-        order = order_by_pattern(missing)
-        n_missing = missing.sum(axis=1)[order]
-        of_factor, of_row = n_blocks * (n_missing * (n_missing + 1) // 2), n_blocks * (d + 1)
-        size = np.cumsum(of_factor + of_row)
-        self.chunks = np.split(order, 1 + np.flatnonzero(np.diff((size - size[:1]) // _LANES_AT_ONCE)))
-        most = max(map(len, self.chunks))
+
+class _Part:
+    """Chunks of rows for one worker, and memory for what `weigh_rows` finds out about one of them."""
+
+    def __init__(self, missing: NDArray[np.bool_], chunks: list[NDArray[np.int64]], n_blocks: int, most_of_factor: int):
+        self.missing, self.chunks = missing, chunks
+        d, most = missing.shape[1], max(map(len, chunks))
         self.memory = (
             np.empty((most, d), np.int64),
             np.empty(most, np.int64),
             np.empty(most, np.int64),
-            aligned_zeros(min(_LANES_AT_ONCE, of_factor.sum()) + of_factor.max(initial=0)),
+            aligned_zeros(most_of_factor),
             aligned_zeros(most * n_blocks * d),
             aligned_zeros(most * n_blocks),
         )
 
-    def weigh(
-        self, filled: NDArray[np.float64], prepared: tuple[NDArray[np.float64], ...], deadline: float = math.inf
-    ) -> Iterator[tuple[NDArray[np.int64], tuple[NDArray[Any], ...]]]:
-        """Fill the rows, chunk by chunk; which rows they were, and what else `weigh_rows` found out about them."""
+    def weigh(self, filled: NDArray[np.float64], prepared: tuple[NDArray[np.float64], ...]) -> Iterator[NDArray[np.int64]]:
+        """Fill the rows, chunk by chunk; which rows they were. What else was found out about them is in the memory."""
         for rows in self.chunks:
-            check_deadline(deadline)
             weigh_rows(filled, self.missing, rows, *prepared, *self.memory)
-            yield rows, self.memory
+            yield rows
+
+    def learn(self, filled: NDArray[np.float64], prepared: tuple[NDArray[np.float64], ...]) -> list[NDArray[np.float64]]:
+        """Fill the rows; sums over them of distances from components' means, of their products, and of shares."""
+        sums = [np.zeros(each.shape) for each in prepared]
+        for rows in self.weigh(filled, prepared):
+            add_rows(len(rows), *self.memory, *sums)
+        return sums
 
 
 def _prepare(
@@ -136,11 +152,13 @@ def fit_mixture(
     tolerance: float = 2e-3,
     max_iterations: int = 15,
     deadline: float = math.inf,
+    workers: Workers = ALONE,
 ) -> MixtureModel:
     """Fit ``n_components`` Gaussians to standardised columns with holes; entries under ``missing`` are ignored.
 
     ``start`` is the table completed somehow, to find centres in. ``prior_rows``, by default d + 2, say how closely the
-    components follow the pooled covariance. Stops as `fit_gaussian` does; OutOfTime where ``deadline`` passes before.
+    components follow the pooled covariance. Stops as `fit_gaussian` does; OutOfTime where ``deadline`` passes before. The
+    number of ``workers`` does not change the result.
 
     >>> rng = np.random.default_rng(0)
     >>> x = rng.normal(size=200)
@@ -160,19 +178,26 @@ def fit_mixture(
     overall = start.mean(axis=0)
     mass = belongs.sum(axis=0)
     mean = (belongs.T @ start + overall) / (mass[:, None] + 1)
-    scatter = np.empty((n_components, d, d))
-    for k in range(n_components):
+
+    def scatter_of(k: int) -> NDArray[np.float64]:
         centred = start - mean[k]
-        scatter[k] = (centred * belongs[:, k, None]).T @ centred
-    chunks = _Chunks(missing, n_components)
+        return np.asarray((centred * belongs[:, k, None]).T @ centred)
+
+    scatter = np.array(workers.map(scatter_of, range(n_components)))
+    n_parts = min(2 ** int(np.log2(max(n / _ROWS_PER_PART, 1))), _MOST_PARTS)  # a power of two: cores are as many, mostly
+    parts = _parts_of(missing, n_components, n_parts)
     previous = start[missing]
     for iteration in range(max_iterations):
         share, covariance = _maximise(mass, scatter, n, prior)
         prepared = _prepare(share, mean, covariance)
         filled = np.array(values)
-        sums = [np.zeros(each.shape) for each in prepared]  # of distances from the mean, of their products, of shares
-        for rows, known in chunks.weigh(filled, prepared, deadline):
-            add_rows(len(rows), *known, *sums)
+
+        def learn(part: _Part, filled: NDArray[np.float64] = filled, prepared: Any = prepared) -> list[NDArray[np.float64]]:
+            check_deadline(deadline)
+            return part.learn(filled, prepared)
+
+        found = workers.map(learn, parts)
+        sums = [sum(each[1:], each[0]) for each in zip(*found, strict=True)]  # in the order of the parts
         shapes = (d,), (d, d), ()
         drift, scatter, mass = [_from_lanes(each, n_components, *shape) for each, shape in zip(sums, shapes, strict=True)]
         scatter += np.tril(scatter, -1).transpose(0, 2, 1)

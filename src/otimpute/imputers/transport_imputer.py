@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from .._checks import check_choice, check_count, check_flag, check_real
+from .._checks import check_choice, check_count, check_flag, check_jobs, check_real
 from .._gpu import check_device
 from .._random import generator
 from .._stored import Real, Whole, stored
@@ -171,8 +171,7 @@ class TransportImputer(BaseImputer):
         check_flag("scale", self.scale)
         if self.max_seconds is not None:
             check_real("max_seconds", self.max_seconds, above=0, advice="pass None for no limit")
-        if self.n_jobs is not None and self.n_jobs != -1:
-            check_count("n_jobs", self.n_jobs, advice="pass None for one thread, -1 for all cores")
+        check_jobs(self.n_jobs)
         check_device(self.device)
         check_callbacks(self.callbacks)
         if checkpoint_path(self.checkpoint) is not None and self.warm_start:

@@ -7,7 +7,7 @@ next to each other in memory and are compared with their thresholds at once, by 
 
 from __future__ import annotations
 
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Sequence
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,8 +26,10 @@ from .._lanes import (
     store,
 )
 from .._splitmix import mix as plain_mix
-from .forest import Forest
+from .._threads import ALONE, Workers
+from .forest import GrownForest, Trees
 
+_AT_ONCE = 5  # trees that one worker grows before it asks for more
 _NO_SPREAD = 1e-12  # squared error per row, in squared units of the targets, that no split need explain
 _NOT_TRIED, _NOT_ALLOWED = np.float32(-1e30), np.float32(-2e30)  # what a split explains that is the last to be taken, or never
 _TIES = np.float32(1e-5)  # of two rows all splits explain the same, and any of them may be taken
@@ -37,60 +39,78 @@ _mix = compiled(plain_mix)
 
 def grow_extra_trees(
     table: NDArray[np.float64],
-    columns: NDArray[np.int64],
-    inputs: NDArray[np.int64],
-    rows: NDArray[np.int64],
+    columns: Sequence[NDArray[np.int64]],
+    inputs: Sequence[NDArray[np.int64]],
+    rows: Sequence[NDArray[np.int64]],
+    other_rows: Sequence[NDArray[np.int64]],
     *,
     n_trees: int,
     max_features: float,
     min_samples_leaf: int,
     rng: np.random.Generator,
     max_rows: int | None = None,
-    n_threads: int = 1,
-) -> Forest:
-    """A forest that predicts ``columns`` of a table from its ``inputs``, grown on some ``rows``.
+    workers: Workers = ALONE,
+) -> list[tuple[GrownForest, NDArray[np.float64]]]:
+    """Forests that each predict some ``columns`` of a table from ``inputs``, grown on some ``rows``.
+
+    With each come its predictions for the ``other_rows`` of the table.
 
     An input is tried at a split with the probability ``max_features``; of more than ``max_rows`` rows each tree sees other
-    ones, drawn at random. Every tree has a seed of its own, so the number of threads does not change the result.
+    ones, drawn at random. Every tree has a seed of its own, so the number of workers does not change the result.
 
     >>> rng = np.random.default_rng(0)
     >>> table = rng.uniform(-1, 1, size=(300, 2))
     >>> table[:, 1] = table[:, 0] ** 2
-    >>> forest = grow_extra_trees(
-    ...     table, np.array([1]), np.array([0]), np.arange(300), n_trees=20, max_features=1.0, min_samples_leaf=1, rng=rng
-    ... )
-    >>> bool(abs(forest.predict(np.array([[0.5, 0.0]]))[0, 0] - 0.25) < 0.02)
+    >>> asked = {"n_trees": 20, "max_features": 1.0, "min_samples_leaf": 1}
+    >>> which = np.arange(200), np.arange(200, 300)
+    >>> ((_, found),) = grow_extra_trees(table, [np.array([1])], [np.array([0])], which[:1], which[1:], rng=rng, **asked)
+    >>> bool(np.abs(found[:, 0] - table[200:, 1]).mean() < 0.02)
     True
     """
-    width = -(-len(inputs) // NARROW_WIDTH) * NARROW_WIDTH  # with columns of zeros at the end
-    features = np.zeros((len(rows), width), dtype=np.float32)
-    features[:, : len(inputs)] = table[np.ix_(rows, inputs)]
-    targets = np.ascontiguousarray(table[np.ix_(rows, columns)], dtype=np.float32)
-    per_tree = len(rows) if max_rows is None else min(len(rows), max_rows)
-    most_nodes = max(2 * (per_tree // min_samples_leaf) - 1, 1)
-    seeds = rng.integers(2**32, size=n_trees, dtype=np.uint32)
 
-    def grow(own_seeds: NDArray[np.uint32]) -> Forest:
-        n_most = len(own_seeds) * most_nodes
-        child, feature = np.full(n_most, -1, dtype=np.int32), np.zeros(n_most, dtype=np.int16)
-        threshold, value = np.zeros(n_most, dtype=np.float32), np.empty((n_most, len(columns)), dtype=np.float32)
-        roots = np.zeros(len(own_seeds), dtype=np.int32)
-        tried = np.float32(max_features)
-        n = _grow(features, targets, tried, min_samples_leaf, per_tree, own_seeds, roots, child, feature, threshold, value)
-        return Forest.of_nodes(columns, inputs, roots, child[:n], feature[:n], threshold[:n], value[:n])
+    def read(place: int) -> tuple[NDArray[np.float32], ...]:
+        width = -(-len(inputs[place]) // NARROW_WIDTH) * NARROW_WIDTH  # with columns of zeros at the end
+        features = np.zeros((len(rows[place]), width), dtype=np.float32)
+        features[:, : len(inputs[place])] = table[np.ix_(rows[place], inputs[place])]
+        targets = np.ascontiguousarray(table[np.ix_(rows[place], columns[place])], dtype=np.float32)
+        return features, targets, table[np.ix_(other_rows[place], inputs[place])].astype(np.float32)
 
-    n_threads = min(n_threads, n_trees)
-    if n_threads == 1:
-        return grow(seeds)
-    with ThreadPoolExecutor(n_threads) as pool:
-        return Forest.joined(list(pool.map(grow, np.array_split(seeds, n_threads))))
+    def grow(task: tuple[int, NDArray[np.uint32]]) -> tuple[Trees, NDArray[np.float64]]:
+        place, seeds = task
+        features, targets, others = read_in[place]
+        n_rows, n_targets = targets.shape
+        per_tree = n_rows if max_rows is None else min(n_rows, max_rows)
+        most_leaves = len(seeds) * max(per_tree // min_samples_leaf, 1)
+        trees = Trees(
+            np.zeros(len(seeds), dtype=np.int32),
+            np.empty(2 * most_leaves, dtype=np.int32),
+            np.zeros(2 * most_leaves, dtype=np.int16),
+            np.zeros(2 * most_leaves, dtype=np.float32),
+            np.empty((most_leaves, n_targets), dtype=np.float32),
+        )
+        n, n_leaves = _grow(features, targets, np.float32(max_features), min_samples_leaf, per_tree, seeds, *trees)
+        trees = Trees(trees.roots, trees.child[:n], trees.feature[:n], trees.threshold[:n], trees.value[:n_leaves])
+        return trees, trees.add_up(others)
+
+    read_in = [read(place) for place in range(len(columns))]
+    groups = [np.array_split(seeds, -(-n_trees // _AT_ONCE)) for seeds in _seeds(rng, len(columns), n_trees)]
+    grown = iter(workers.map(grow, [(place, group) for place, of_column in enumerate(groups) for group in of_column]))
+    forests = []
+    for its_columns, its_inputs, of_column in zip(columns, inputs, groups, strict=True):
+        parts, totals = zip(*[next(grown) for _ in of_column], strict=True)
+        forests.append((GrownForest(its_columns, its_inputs, list(parts)), sum(totals[1:], totals[0]) / n_trees))
+    return forests
+
+
+def _seeds(rng: np.random.Generator, n_forests: int, n_trees: int) -> NDArray[np.uint32]:
+    return rng.integers(2**32, size=(n_forests, n_trees), dtype=np.uint32)
 
 
 @compiled
 def _grow(  # type: ignore[no-untyped-def]
     features, targets, tried, min_leaf, per_tree, seeds, roots, child, feature, threshold, value
 ):
-    """Grow one tree after the other into the arrays of nodes; how many nodes there are in the end.
+    """Grow one tree after the other into the arrays of nodes; how many nodes and leaves there are in the end.
 
     ``features [n, width]`` in single precision, the precision in which rows go down a tree. An input is tried at a node with
     the probability ``tried``; where none of these can be split at, all others are.
@@ -105,7 +125,7 @@ def _grow(  # type: ignore[no-untyped-def]
     cuts, total, below = np.empty((n_blocks, NARROW_WIDTH), np.float32), np.empty(n_targets + 1), np.empty(n_targets + 1)
     zero, one, least = spread(np.float32(0)), spread(np.float32(1)), spread(np.float32(min_leaf))
     next_row, a_pair = np.uint64(1), np.uint64(2)
-    n_nodes = 0
+    n_nodes = n_leaves = 0
     for tree in range(roots.shape[0]):
         key = seeds[tree]
         for i in range(n):
@@ -118,8 +138,6 @@ def _grow(  # type: ignore[no-untyped-def]
         roots[tree] = n_nodes
         waiting[0, 0], waiting[0, 1], waiting[0, 2] = n_nodes, 0, per_tree
         _sum_rows(targets, order, np.uint64(0), np.uint64(per_tree), sums[0])
-        for k in range(n_targets):
-            value[n_nodes, k] = sums[0, k] / per_tree
         n_nodes += 1
         n_waiting = 1
         while n_waiting > 0:
@@ -131,11 +149,10 @@ def _grow(  # type: ignore[no-untyped-def]
             unexplained = total[n_targets]
             for k in range(n_targets):
                 unexplained -= total[k] * total[k] / n_rows
-            if n_rows < 2 * min_leaf or unexplained <= _NO_SPREAD * n_rows:
-                continue
             count, last = spread(np.float32(n_rows)), end - next_row
             best, chosen = _NOT_ALLOWED, -1
-            for block in range(n_blocks):
+            is_leaf = n_rows < 2 * min_leaf or unexplained <= _NO_SPREAD * n_rows
+            for block in range(0 if is_leaf else n_blocks):
                 low = load(features, order[begin] * n_blocks + block)
                 high, low_1, high_1 = low, low, low
                 for i in range(begin + next_row, end, a_pair):  # whose instructions need not wait for each other
@@ -174,6 +191,10 @@ def _grow(  # type: ignore[no-untyped-def]
                 if highest > best:
                     best, chosen = highest, block * NARROW_WIDTH + lane_of(explained, highest)
             if chosen < 0:
+                child[node] = -1 - n_leaves
+                for k in range(n_targets):
+                    value[n_leaves, k] = total[k] / n_rows
+                n_leaves += 1
                 continue
             cut_at, column = cuts[chosen // NARROW_WIDTH, chosen % NARROW_WIDTH], np.uint64(chosen)
             middle, n_apart = begin, np.uint64(0)
@@ -192,15 +213,15 @@ def _grow(  # type: ignore[no-untyped-def]
                 for k in range(n_targets + 1):
                     sums[n_waiting, k] = below[k] if side == 0 else total[k] - below[k]
                 if after - first == next_row:
+                    child[n_nodes] = -1 - n_leaves
                     for k in range(n_targets):
-                        value[n_nodes, k] = targets[order[first], k]
+                        value[n_leaves, k] = targets[order[first], k]
+                    n_leaves += 1
                 else:
-                    for k in range(n_targets):
-                        value[n_nodes, k] = sums[n_waiting, k] / np.int64(after - first)
                     waiting[n_waiting, 0], waiting[n_waiting, 1], waiting[n_waiting, 2] = n_nodes, first, after
                     n_waiting += 1
                 n_nodes += 1
-    return n_nodes
+    return n_nodes, n_leaves
 
 
 @compiled

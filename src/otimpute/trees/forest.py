@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -48,52 +47,63 @@ class Forest:
             raise ValueError("a forest needs trees, and something to predict")
 
     @classmethod
-    def of_nodes(
-        cls,
-        columns: NDArray[np.int64],
-        inputs: NDArray[np.int64],
-        roots: NDArray[np.int32],
-        child: NDArray[np.int32],  # negative in leaves
-        feature: NDArray[np.int16],
-        threshold: NDArray[np.float32],
-        value: NDArray[np.float32],  # [N, K]: of all nodes
-    ) -> Forest:
-        """From nodes that all have a value; those of leaves are kept."""
-        leaf = child < 0
-        numbered = np.where(leaf, -np.cumsum(leaf, dtype=np.int64), child).astype(np.int32)
-        return cls(columns, inputs, roots, numbered, feature.copy(), threshold.copy(), value[leaf])
-
-    @classmethod
-    def joined(cls, forests: Sequence[Forest]) -> Forest:
-        """Forests of the same columns and inputs as one."""
-        nodes = np.cumsum([0, *(len(each.child) for each in forests)])
-        leaves = np.cumsum([0, *(len(each.value) for each in forests)])
-        moved = zip(forests, nodes[:-1], leaves[:-1], strict=True)
-        children = [np.where(each.child < 0, each.child - leaf, each.child + node) for each, node, leaf in moved]
-        return cls(
-            forests[0].columns,
-            forests[0].inputs,
-            np.concatenate([each.roots + node for each, node in zip(forests, nodes[:-1], strict=True)]).astype(np.int32),
-            np.concatenate(children).astype(np.int32),
-            np.concatenate([each.feature for each in forests]),
-            np.concatenate([each.threshold for each in forests]),
-            np.concatenate([each.value for each in forests]),
-        )
-
-    @classmethod
     def of(cls, fitted: Any, columns: NDArray[np.int64], inputs: NDArray[np.int64]) -> Forest:
-        """From a fitted forest of scikit-learn's, whose nodes are renumbered so that siblings are neighbours."""
-        return cls.joined([_of_tree(estimator.tree_, columns, inputs) for estimator in fitted.estimators_])
+        """From a fitted forest of scikit-learn's."""
+        return GrownForest(columns, inputs, [_trees_of(estimator.tree_) for estimator in fitted.estimators_]).whole()
+
+    @property
+    def trees(self) -> Trees:
+        """The arrays that describe them."""
+        return Trees(self.roots, self.child, self.feature, self.threshold, self.value)
 
     def predict(self, rows: NDArray[np.float64]) -> NDArray[np.float64]:
         """Predictions ``[n, K]``: the mean over the trees. A row's do not depend on the other rows."""
-        inputs = rows[:, self.inputs].astype(np.float32)
-        total = np.zeros((len(rows), len(self.columns)))
-        _add_trees(inputs, self.roots, self.child, self.feature, self.threshold, self.value, total)
-        return total / len(self.roots)  # not in compiled code, which may multiply by the inverse instead
+        return self.trees.add_up(rows[:, self.inputs].astype(np.float32)) / len(self.roots)
 
 
-def _of_tree(tree: Any, columns: NDArray[np.int64], inputs: NDArray[np.int64]) -> Forest:
+class Trees(NamedTuple):
+    """Some trees, as a `Forest` describes them."""
+
+    roots: NDArray[np.int32]
+    child: NDArray[np.int32]
+    feature: NDArray[np.int16]
+    threshold: NDArray[np.float32]
+    value: NDArray[np.float32]
+
+    def add_up(self, inputs: NDArray[np.float32]) -> NDArray[np.float64]:
+        """The sum of their predictions ``[n, K]``."""
+        total = np.zeros((len(inputs), self.value.shape[1]))
+        _add_trees(inputs, *self, total)
+        return total
+
+
+@dataclass(frozen=True)
+class GrownForest:
+    """A forest in parts, as its trees were grown."""
+
+    columns: NDArray[np.int64]
+    inputs: NDArray[np.int64]
+    parts: list[Trees]
+
+    def whole(self) -> Forest:
+        """All trees in one set of arrays."""
+        nodes = np.cumsum([0, *(len(each.child) for each in self.parts)])[:-1]
+        leaves = np.cumsum([0, *(len(each.value) for each in self.parts)])[:-1]
+        moved = list(zip(self.parts, nodes, leaves, strict=True))
+        children = [np.where(each.child < 0, each.child - leaf, each.child + node) for each, node, leaf in moved]
+        return Forest(
+            self.columns,
+            self.inputs,
+            np.concatenate([each.roots + node for each, node, _ in moved]).astype(np.int32),
+            np.concatenate(children).astype(np.int32),
+            np.concatenate([each.feature for each in self.parts]),
+            np.concatenate([each.threshold for each in self.parts]),
+            np.concatenate([each.value for each in self.parts]),
+        )
+
+
+def _trees_of(tree: Any) -> Trees:
+    """A tree of scikit-learn's, its nodes renumbered so that siblings are neighbours."""
     left, right = tree.children_left, tree.children_right
     order, n_placed = np.zeros(tree.node_count, dtype=np.int64), 1
     child = np.full(tree.node_count, -1, dtype=np.int32)
@@ -103,12 +113,14 @@ def _of_tree(tree: Any, columns: NDArray[np.int64], inputs: NDArray[np.int64]) -
             child[place] = n_placed
             order[n_placed : n_placed + 2] = left[node], right[node]
             n_placed += 2
+    is_leaf = child < 0
+    child = np.where(is_leaf, -np.cumsum(is_leaf, dtype=np.int32), child)
     # Rows in single precision are at or below a threshold exactly where they are at or below the next single number under it.
     threshold = tree.threshold[order].astype(np.float32)
     threshold = np.where(threshold > tree.threshold[order], np.nextafter(threshold, np.float32(-np.inf)), threshold)
     feature = np.maximum(tree.feature[order], 0).astype(np.int16)
-    value = tree.value[order, :, 0].astype(np.float32)
-    return Forest.of_nodes(columns, inputs, np.zeros(1, dtype=np.int32), child, feature, threshold, value)
+    value = tree.value[order[is_leaf], :, 0].astype(np.float32)
+    return Trees(np.zeros(1, dtype=np.int32), child, feature, threshold, value)
 
 
 @compiled
