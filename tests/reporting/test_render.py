@@ -161,7 +161,7 @@ def test_what_is_not_there_is_said(read: dict[str, Page]) -> None:
     assert "3 values below the lower bound." in read["a broken promise"].text()
     assert "Weights" in read["experts"].text()
     assert "keeps no record" not in read["experts"].text()
-    assert "by transform, which treats every row alone" in read["transformed"].text()
+    assert "by transform, which treats every row separately" in read["transformed"].text()
 
 
 @pytest.mark.parametrize(
