@@ -8,9 +8,9 @@ from typing import ClassVar, Unpack
 import numpy as np
 from numpy.typing import NDArray
 
-from .._checks import check_count, check_real
+from .._checks import check_count, check_jobs, check_real
 from .._stored import stored
-from .._threads import single_blas_thread
+from .._threads import Workers, n_threads, single_blas_thread
 from ..estimator import TableParameters
 from ..fitting import FitSummary
 from ..gaussian import GaussianModel, fit_gaussian
@@ -47,6 +47,8 @@ class GaussianEMImputer(StandardisedImputer):
         Most rounds of expectation and maximisation.
     tol : float, default=1e-3
         Stop when the imputed values move by less than this (root mean square, in standard deviations).
+    n_jobs : int or None, default=None
+        Threads; None is one, -1 all cores. The result does not depend on it.
     missing_values, add_indicator, keep_empty_features, integers, constraints, max_categories
         As in `SinkhornImputer`.
 
@@ -79,27 +81,32 @@ class GaussianEMImputer(StandardisedImputer):
         prior_rows: float = 1.0,
         max_iter: int = 200,
         tol: float = 1e-3,
+        n_jobs: int | None = None,
         **table: Unpack[TableParameters],
     ):
         super().__init__(**table)
         self.prior_rows = prior_rows
         self.max_iter = max_iter
         self.tol = tol
+        self.n_jobs = n_jobs
 
     def check_parameters(self) -> None:
         check_real("prior_rows", self.prior_rows, above=0)
         check_count("max_iter", self.max_iter)
         check_real("tol", self.tol, at_least=0)
+        check_jobs(self.n_jobs)
 
     def _fit_rows(self, training: TrainingSet) -> RowFit:
-        model = fit_gaussian(
-            training.rows,
-            training.holes,
-            prior_rows=self.prior_rows,
-            tolerance=self.tol,
-            max_iterations=self.max_iter,
-            deadline=training.deadline,
-        )
+        with Workers(n_threads(self.n_jobs)) as workers:
+            model = fit_gaussian(
+                training.rows,
+                training.holes,
+                prior_rows=self.prior_rows,
+                tolerance=self.tol,
+                max_iterations=self.max_iter,
+                deadline=training.deadline,
+                workers=workers,
+            )
         summary = FitSummary(n_steps=model.n_iterations, converged=model.converged)
         return RowFit(model.fill(training.rows, training.holes), model, summary)
 

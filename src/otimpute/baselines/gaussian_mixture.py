@@ -147,11 +147,11 @@ class GaussianMixtureImputer(StandardisedImputer):
 
     def _fit_rows(self, training: TrainingSet) -> RowFit:
         rows, holes, deadline = training.rows, training.holes, training.deadline
-        start = fit_gaussian(rows, holes, deadline=deadline).fill(rows, holes)
-        check_deadline(deadline)
         most = max(1, len(rows) // _ROWS_PER_COMPONENT)
         mixtures: list[MixtureModel] = []
         with Workers(n_threads(self.n_jobs)) as workers:
+            start = fit_gaussian(rows, holes, deadline=deadline, workers=workers).fill(rows, holes)
+            check_deadline(deadline)
             for place, size in enumerate(self._sizes()):
                 try:
                     mixture = fit_mixture(

@@ -11,6 +11,7 @@ import math
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,9 +19,11 @@ from scipy.linalg.lapack import dpotrf, dpotri, dpotrs
 
 from .._compile import compiled
 from .._stored import stored
+from .._threads import ALONE, Workers
 
 _SMALLEST_VARIANCE = 1e-6
 _FEW_HOLES = 50
+_ROWS_PER_PART, _MOST_PARTS = 1024, 32
 _NOT_WANTED = np.empty((0, 0))
 
 
@@ -62,13 +65,15 @@ def fit_gaussian(
     tolerance: float = 1e-3,
     max_iterations: int = 50,
     deadline: float = math.inf,
+    workers: Workers = ALONE,
 ) -> GaussianModel:
     """Fit mean and covariance of standardised columns with holes; entries under ``missing`` are ignored.
 
     ``prior_rows`` imaginary rows with independent columns are added: they keep the covariance invertible when columns are
     collinear, constant, or more than the rows. Stops when no filled-in value moves by more than ``tolerance`` (root mean
     square, in standard deviations), after ``max_iterations``, or when another iteration would outlast the ``deadline`` of
-    ``time.perf_counter()``; the one that finds relations between columns is always made.
+    ``time.perf_counter()``; the one that finds relations between columns is always made. The number of ``workers`` does not
+    change the result.
 
     >>> values = np.array([[0.0, 0.0], [1.0, 1.0], [2.0, np.nan], [-1.0, -1.0], [-2.0, -2.0]])
     >>> model = fit_gaussian(values, np.isnan(values), prior_rows=0.01)
@@ -81,7 +86,7 @@ def fit_gaussian(
     filled = np.where(missing, mean, values)
     variance = ((filled - mean) ** 2).sum(axis=0) / n_observed + _SMALLEST_VARIANCE
     covariance = np.diag(variance)
-    order = order_by_pattern(missing)
+    parts = np.array_split(order_by_pattern(missing), number_of_parts(n, _ROWS_PER_PART))
     previous = filled[missing]
     converged = previous.size == 0
     iteration = 0
@@ -90,8 +95,14 @@ def fit_gaussian(
         if iteration == 1:  # columns are independent yet: holes get means, and vary as their columns do
             conditional = np.diag(missing.sum(axis=0) * variance)
         else:
-            conditional = np.zeros((d, d))
-            _expect(filled, missing, order, mean, np.linalg.inv(covariance), conditional)
+            precision = np.linalg.inv(covariance)
+
+            def expect(part: NDArray[np.int64], mean: Any = mean, precision: Any = precision) -> NDArray[np.float64]:
+                conditional = np.zeros((d, d))
+                _expect(filled, missing, part, mean, precision, conditional)
+                return conditional
+
+            conditional = np.sum(workers.map(expect, parts), axis=0)
         mean = filled.mean(axis=0)
         centred = filled - mean
         scatter = centred.T @ centred + conditional
@@ -107,6 +118,15 @@ def fit_gaussian(
         if iteration > 1 and 2 * now - begun >= deadline:
             break
     return GaussianModel(mean, covariance, iteration, converged)
+
+
+def number_of_parts(n_rows: int, per_part: int) -> int:
+    """In how many parts sums over rows are made, side by side: a power of two, as cores are, mostly.
+
+    >>> number_of_parts(500, 128), number_of_parts(10**6, 128)
+    (2, 32)
+    """
+    return min(1 << int(math.log2(max(n_rows / per_part, 1))), _MOST_PARTS)
 
 
 def order_by_pattern(missing: NDArray[np.bool_]) -> NDArray[np.int64]:

@@ -22,14 +22,15 @@ from .._lanes import WIDTH, aligned_zeros
 from .._stored import stored
 from .._threads import ALONE, Workers
 from ._mixture_loops import FAR_BELOW, add_rows, draw_rows, weigh_rows
-from .em import order_by_pattern
+from .em import number_of_parts, order_by_pattern
 
 _SMALLEST_VARIANCE = 1e-4
 _TOWARDS_DIAGONAL = 0.03  # of the pooled covariance
+_FOR_CENTRES = 5000  # rows
 _ASSIGNMENTS = 10  # rounds of k-means for the start
 _SURE = 0.95  # how much of a row the start gives to its nearest centre
-_ROWS_PER_PART, _MOST_PARTS = 128, 32  # sums over parts of the rows can be made side by side
-_LANES_AT_ONCE = 8192  # half a megabyte of them: what is known of a chunk of rows stays in the cache
+_ROWS_PER_PART = 128  # whose sums are made side by side
+_LANES_AT_ONCE = 16384  # a megabyte of them: what is known of a chunk of rows stays in the cache
 
 
 @stored(share="K", mean="K varying", covariance="K varying varying")
@@ -184,8 +185,7 @@ def fit_mixture(
         return np.asarray((centred * belongs[:, k, None]).T @ centred)
 
     scatter = np.array(workers.map(scatter_of, range(n_components)))
-    n_parts = min(2 ** int(np.log2(max(n / _ROWS_PER_PART, 1))), _MOST_PARTS)  # a power of two: cores are as many, mostly
-    parts = _parts_of(missing, n_components, n_parts)
+    parts = _parts_of(missing, n_components, number_of_parts(n, _ROWS_PER_PART))
     previous = start[missing]
     for iteration in range(max_iterations):
         share, covariance = _maximise(mass, scatter, n, prior)
@@ -225,8 +225,10 @@ def _maximise(
     return (mass + 1) / (n + len(mass)), (covariance + covariance.transpose(0, 2, 1)) / 2
 
 
-def _nearest_centres(rows: NDArray[np.float64], n_centres: int, rng: np.random.Generator) -> NDArray[np.int64]:
-    """A few rounds of k-means, from centres that are far from each other (k-means++)."""
+def _nearest_centres(every_row: NDArray[np.float64], n_centres: int, rng: np.random.Generator) -> NDArray[np.int64]:
+    """A few rounds of k-means, from centres that are far from each other (k-means++); some of many rows find them."""
+    n = len(every_row)
+    rows = every_row if n <= _FOR_CENTRES else every_row[rng.choice(n, _FOR_CENTRES, replace=False)]
     centres = rows[[rng.integers(len(rows))]]
     distance = ((rows - centres[0]) ** 2).sum(axis=1)
     for _ in range(1, n_centres):
@@ -240,4 +242,6 @@ def _nearest_centres(rows: NDArray[np.float64], n_centres: int, rng: np.random.G
             members = nearest == k
             if members.any():
                 centres[k] = rows[members].mean(axis=0)
+    if n > _FOR_CENTRES:
+        nearest = np.argmin((centres**2).sum(axis=1) - 2 * every_row @ centres.T, axis=1)
     return np.asarray(nearest)

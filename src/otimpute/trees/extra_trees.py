@@ -92,7 +92,7 @@ def grow_extra_trees(
         trees = Trees(trees.roots, trees.child[:n], trees.feature[:n], trees.threshold[:n], trees.value[:n_leaves])
         return trees, trees.add_up(others)
 
-    read_in = [read(place) for place in range(len(columns))]
+    read_in = workers.map(read, range(len(columns)))
     groups = [np.array_split(seeds, -(-n_trees // _AT_ONCE)) for seeds in _seeds(rng, len(columns), n_trees)]
     grown = iter(workers.map(grow, [(place, group) for place, of_column in enumerate(groups) for group in of_column]))
     forests = []
