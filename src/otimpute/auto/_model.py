@@ -11,6 +11,7 @@ from .._row_noise import keys_by_content, keys_by_place, uniform
 from .._stored import Array, ListOf, RecordOf, stored
 from .._threads import ALONE, Workers, single_blas_thread
 from ..baselines.gaussian_mixture import GaussianMixtureModel
+from ..fitting import columns_of
 from ._class_chances import ClassChances
 from ._draws import DrawRule, reflect
 from ._error_bars import ErrorBars, describe_cells
@@ -97,7 +98,7 @@ class AutoModel:
         self, values: NDArray[np.floating], missing: NDArray[np.bool_], guesses: Cells, keys: NDArray[np.uint64]
     ) -> tuple[Cells, Cells]:
         """Imputed entries and error bars from the experts' guesses, in the columns' units; of labels, chances to be wrong."""
-        column = np.nonzero(missing)[1]
+        column = columns_of(missing)
         scaler, group = self.columns.scaler, self.columns.group[column]
         z, std = self.weighted(missing, guesses), self._std(missing, guesses)
         cells, bars = scaler.restore(z, column), std * scaler.unit[column]
@@ -137,7 +138,7 @@ class AutoModel:
         drawn, group = self._residuals(values, missing, keys_by_place(len(values), self.seed)), self.columns.group
         rule = DrawRule.fit(
             weighed.guess, trial.truth, trial.stands_for, group[trial.column],
-            np.tile(guess, n_times), drawn, group[np.nonzero(missing)[1]], self.columns.n_groups,
+            np.tile(guess, n_times), drawn, group[columns_of(missing)], self.columns.n_groups,
         )  # fmt: skip
         return replace(self, draw_rule=rule)
 
@@ -149,11 +150,11 @@ class AutoModel:
 
     def weighted(self, missing: NDArray[np.bool_], guesses: Cells) -> Cells:
         """The experts' guesses at missing entries, combined; in standard deviations."""
-        return combine(guesses, self.panel.weights[self.columns.group[np.nonzero(missing)[1]]])
+        return combine(guesses, self.panel.weights[self.columns.group[columns_of(missing)]])
 
     def _std(self, missing: NDArray[np.bool_], guesses: Cells) -> Cells:
         """Error bars of missing entries, in standard deviations of their columns."""
-        group = self.columns.group[np.nonzero(missing)[1]]
+        group = self.columns.group[columns_of(missing)]
         apart = disagreement(guesses, self.panel.weights[group])
         return self.error_bars.at(describe_cells(apart, conditional_std(self.panel.models, missing, self.columns)), group)
 
@@ -161,7 +162,7 @@ class AutoModel:
         """How far from expected the missing entries may turn out to be, at random, as the mixture has it."""
         mixture = self.panel.models[self.panel.names.index(MIXTURE)]
         assert isinstance(mixture, GaussianMixtureModel)
-        unit = self.columns.scaler.unit[np.nonzero(missing)[1]]
+        unit = self.columns.scaler.unit[columns_of(missing)]
         return np.asarray(mixture.draw_residuals(values, missing, keys) / np.where(unit > 0, unit, np.inf))
 
 

@@ -16,7 +16,7 @@ from ..baselines.gaussian_em import GaussianEMModel
 from ..baselines.refining import RefiningModel
 from ..estimator import BaseImputer
 from ..exceptions import DivergedError
-from ..fitting import CellModel, ColumnLayout
+from ..fitting import CellModel, ColumnLayout, columns_of
 from ._experts import MEAN, MODELS, NO_LIMIT, Clock, ExpertTask, fit_experts_to
 from ._left_out import LeftOut
 from ._trial import Cells, Columns, Trial, share_out
@@ -67,7 +67,7 @@ class Panel:
 
     def guess(self, values: NDArray[np.floating], missing: NDArray[np.bool_], columns: Columns) -> Cells:
         """All experts' guesses ``[N, E]`` for the missing entries of new rows, in standard deviations."""
-        column = np.nonzero(missing)[1]
+        column = columns_of(missing)
         n_first = self.first_weights.shape[1]
         guesses = [columns.standardise(each.impute_cells(values, missing), column) for each in self.models[:n_first]]
         if n_first < len(self.models):
@@ -117,7 +117,7 @@ def fit_experts(
     stop_at: float = np.inf,
 ) -> FittedExperts:
     """Fit the experts that count to the whole table. Those without weight in any column are not fitted, unless ``needed``."""
-    column = np.nonzero(missing)[1]
+    column = columns_of(missing)
     left_out: dict[str, LeftOut] = {}
 
     def fit(names: Sequence[str], clock: Clock, start: Cells | None = None) -> tuple[list[str], list[CellModel], list[Cells]]:

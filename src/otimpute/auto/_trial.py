@@ -14,7 +14,7 @@ from .._random import generator
 from .._stored import stored
 from ..baselines.gaussian_em import GaussianEMModel
 from ..estimator import BaseImputer, Missingness, hide_like_missing
-from ..fitting import CellModel, ColumnLayout
+from ..fitting import CellModel, ColumnLayout, columns_of
 from ..table import FARTHEST, ColumnKind, Standardiser
 from ._experts import MEAN, Clock, ExpertFit, ExpertTask, fit_experts_to
 from ._left_out import LeftOut
@@ -23,7 +23,7 @@ from ._weights import combine, learn_weights
 _SHARE_HIDDEN = 0.15  # of a column's observed values in one split: more would make another table of it
 _SHARE_OF_COMPLETE = 0.03  # of a column's without holes: those that help to fill the others mostly stay
 _ENOUGH_HIDDEN = 200  # values of the typical column over all splits, to weigh experts
-_ENOUGH_FOR_DRAWS = 600  # and to know the tails of their errors
+_ENOUGH_FOR_CHANCES = 600  # and to know the tails of their errors, or how likely rare classes are
 _MOST_SPLITS = 8
 _MOST_ROWS = 4000  # that are tried on; weights need no more
 _MOST_CELLS, _FEWEST_ROWS = 200_000, 300  # where time is short
@@ -82,7 +82,7 @@ class Columns:
         clipped = np.array(values, dtype=np.float64)
         z = self.scaler.apply(np.where(missing, 0, values))
         far = (np.abs(z) > self.farthest) & ~missing
-        column = np.nonzero(far)[1]
+        column = columns_of(far)
         clipped[far] = self.scaler.restore(np.sign(z[far]) * self.farthest[column], column)
         return clipped
 
@@ -112,7 +112,7 @@ class Columns:
 
     def restore(self, guess: Cells, missing: NDArray[np.bool_]) -> Cells:
         """Standardised guesses at missing entries in the columns' units."""
-        return self.scaler.restore(guess, np.nonzero(missing)[1])
+        return self.scaler.restore(guess, columns_of(missing))
 
 
 @dataclass(frozen=True)
@@ -176,7 +176,8 @@ def try_experts(
     rows = sample_rows(missing, most, rng)
     values, missing = values[rows], missing[rows]
     how = Missingness.of(values, missing, columns.group, rng)
-    hidden, stands_for = _hide(how, columns, n_splits, _ENOUGH_FOR_DRAWS if draws else _ENOUGH_HIDDEN, rng)
+    needs_chances = draws or any(code.has_labels for code in layout.codes)
+    hidden, stands_for = _hide(how, columns, n_splits, _ENOUGH_FOR_CHANCES if needs_chances else _ENOUGH_HIDDEN, rng)
     holes = [missing | each for each in hidden]
     first = [name for name, expert in experts.items() if not expert.refines]
     second = [name for name, expert in experts.items() if expert.refines]
@@ -198,7 +199,7 @@ def try_experts(
     def guesses_of(names: list[str]) -> list[Cells]:
         """Of cells that are missing or hidden, by split."""
         return [
-            np.stack([columns.standardise(fits[name, s].cells, np.nonzero(hole)[1]) for name in names], axis=1)
+            np.stack([columns.standardise(fits[name, s].cells, columns_of(hole)) for name in names], axis=1)
             if names
             else np.empty((int(hole.sum()), 0))
             for s, hole in enumerate(holes)
@@ -207,13 +208,13 @@ def try_experts(
     # Where the first split shows that there is no time for all of them, those who refine are expected to take longer still.
     able = fit_all(first, [None] * len(holes), len(second), _WITH_REFINING if second else 1.0)
     of_first = guesses_of(able)
-    column = np.concatenate([np.nonzero(each)[1] for each in hidden[: len(holes)]])
+    column = np.concatenate([columns_of(each) for each in hidden[: len(holes)]])
     at_hidden = np.concatenate([guess[each[hole]] for guess, each, hole in zip(of_first, hidden, holes, strict=False)])
     standardised = columns.scaler.apply(np.where(missing, 0, values))
     truth = np.concatenate([standardised[each] for each in hidden[: len(holes)]])
     first_weights = learn_weights(at_hidden - truth[:, None], columns.group[column], columns.width)
     starts = [
-        columns.restore(combine(guess, first_weights[columns.group[np.nonzero(hole)[1]]]), hole)
+        columns.restore(combine(guess, first_weights[columns.group[columns_of(hole)]]), hole)
         for guess, hole in zip(of_first, holes, strict=True)
     ]
     able_to_refine = fit_all(second, starts, 0, 1.0)
@@ -226,7 +227,7 @@ def try_experts(
         first_weights=first_weights,
         guesses=np.concatenate([guess[each[hole]] for guess, each, hole in zip(everyone, hidden, holes, strict=True)]),
         truth=np.concatenate([standardised[each] for each in hidden]),
-        column=np.concatenate([np.nonzero(each)[1] for each in hidden]),
+        column=np.concatenate([columns_of(each) for each in hidden]),
         row=rows[np.concatenate([np.nonzero(each)[0] for each in hidden])],
         split=np.repeat(np.arange(n_done), [int(each.sum()) for each in hidden]),
         stands_for=np.concatenate([weight[each] for weight, each in zip(stands_for, hidden, strict=False)]),
@@ -259,7 +260,7 @@ def conditional_std(models: Sequence[CellModel], missing: NDArray[np.bool_], col
     """How far missing entries may lie from their expectation, as the first Gaussian among the experts has it; 0 without one."""
     for model in models:
         if isinstance(model, GaussianEMModel):
-            unit = columns.scaler.unit[np.nonzero(missing)[1]]
+            unit = columns.scaler.unit[columns_of(missing)]
             return np.asarray(model.conditional_std(missing) / np.where(unit > 0, unit, np.inf))
     return np.zeros(int(missing.sum()))
 

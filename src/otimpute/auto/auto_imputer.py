@@ -94,7 +94,8 @@ class AutoImputer(BaseImputer):
         are further off.
     n_splits : int or None, default=None
         How many times values are hidden, 15 % of the observed ones each time (3 % in columns without missing values). None:
-        until about 200 values of a typical column were hidden (600 for draws), once in long tables, at most 8 times.
+        until about 200 values of a typical column were hidden (600 for draws, and where there are categories), once in long
+        tables, at most 8 times.
     max_seconds : float or None, default=None
         Approximate time limit of a fit. There are fewer splits, and experts for which there is no time are left out; the
         Gaussian always stays. Compilation in a machine's first fit is not counted.

@@ -19,7 +19,7 @@ from .refining import RefiningImputer, RefiningModel
 from .standardised import Holes, RowFit, Rows, TrainingSet
 
 _MOST_INPUTS = 32  # of a column's trees: in wide tables most others tell nothing new
-_LEAF_OF_NEW_ROWS = 2  # least rows in a leaf of the trees that new rows go down: fewer and smaller ones do as well there
+_TREES_OF_NEW_ROWS, _LEAF_OF_NEW_ROWS = 16, 2  # fewer and smaller trees do as well for new rows (docs/studies/auto.md)
 _TURNS = 10  # about, of the columns in a round
 _PASSES = 2  # of new rows through these: what is missing beside an entry is better known in the second
 
@@ -60,7 +60,7 @@ class ExtraTreesImputer(RefiningImputer):
     Parameters
     ----------
     n_estimators : int, default=20
-        Trees per column and round.
+        Trees per column and round; at most 16 in the last round.
     n_rounds : int, default=6
         Rounds over the columns, from the fewest holes to the most.
     max_features : float, default=0.75
@@ -138,7 +138,7 @@ class ExtraTreesImputer(RefiningImputer):
                         inputs[turn],
                         observed[turn],
                         missing[turn],
-                        n_trees=self.n_estimators,
+                        n_trees=min(self.n_estimators, _TREES_OF_NEW_ROWS) if is_last else self.n_estimators,
                         max_features=self.max_features,
                         min_samples_leaf=max(self.min_samples_leaf, _LEAF_OF_NEW_ROWS) if is_last else self.min_samples_leaf,
                         max_rows=self.max_rows,

@@ -21,6 +21,10 @@ from ..gaussian import MixtureModel, fit_gaussian, fit_mixture
 from .standardised import Holes, RowFit, Rows, StandardisedImputer, StandardisedModel, TrainingSet
 
 _ROWS_PER_COMPONENT = 5
+# With more columns there are fewer components, or time would grow with the square of the columns.
+_COLUMNS_FOR_ALL = 50
+_FEWEST = 8  # components, of a mixture that became smaller for that: fewer take as long
+_CLOSE_ENOUGH = 0.02  # the start: standard deviations that it may still be off
 
 
 @stored()
@@ -80,7 +84,8 @@ class GaussianMixtureImputer(StandardisedImputer):
     Parameters
     ----------
     n_components : int or tuple of int, default=(8, 16, 32)
-        Sizes of the mixtures that are averaged; never more than one component per five rows.
+        Sizes of the mixtures that are averaged; never more than one component per five rows. In tables of more than 50
+        columns they are smaller, as 50 is to the number of columns, and those that would have fewer than 8 are left out.
     prior_rows : float or None, default=None
         As if so many rows of every component had the pooled covariance; None is the number of columns + 2.
     max_iter : int, default=15
@@ -145,19 +150,26 @@ class GaussianMixtureImputer(StandardisedImputer):
     def _sizes(self) -> Sequence[int]:
         return self.n_components if isinstance(self.n_components, (tuple, list)) else (self.n_components,)
 
+    def _sizes_for(self, n_rows: int, n_columns: int) -> list[int]:
+        """The sizes for a table of so many rows and columns."""
+        most, wanted = max(n_rows // _ROWS_PER_COMPONENT, 1), [int(size) for size in self._sizes()]
+        if n_columns > _COLUMNS_FOR_ALL:
+            smaller = [size * _COLUMNS_FOR_ALL // n_columns for size in wanted]
+            wanted = [size for size in smaller if size >= _FEWEST] or [max(*smaller, 1)]
+        return [min(size, most) for size in wanted]
+
     def _fit_rows(self, training: TrainingSet) -> RowFit:
         rows, holes, deadline = training.rows, training.holes, training.deadline
-        most = max(1, len(rows) // _ROWS_PER_COMPONENT)
         mixtures: list[MixtureModel] = []
         with Workers(n_threads(self.n_jobs)) as workers:
-            start = fit_gaussian(rows, holes, deadline=deadline, workers=workers).fill(rows, holes)
+            start = fit_gaussian(rows, holes, tolerance=_CLOSE_ENOUGH, deadline=deadline, workers=workers).fill(rows, holes)
             check_deadline(deadline)
-            for place, size in enumerate(self._sizes()):
+            for place, size in enumerate(self._sizes_for(*rows.shape)):
                 try:
                     mixture = fit_mixture(
                         rows,
                         holes,
-                        min(int(size), most),
+                        size,
                         start=start,
                         rng=generator(training.seed, f"mixture {place}"),
                         prior_rows=self.prior_rows,

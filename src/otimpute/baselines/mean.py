@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from .._stored import stored
 from ..estimator import BaseImputer
-from ..fitting import CellFit, Cells, ColumnLayout
+from ..fitting import CellFit, Cells, ColumnLayout, columns_of
 
 
 @stored(means="columns")
@@ -23,7 +23,7 @@ class MeanModel:
 
     def impute_cells(self, values: NDArray[np.floating], missing: NDArray[np.bool_], start: Cells | None = None) -> Cells:  # noqa: ARG002
         """Return the values of the missing entries, row by row."""
-        return self.means[np.nonzero(missing)[1]]
+        return self.means[columns_of(missing)]
 
 
 class MeanImputer(BaseImputer):

@@ -15,7 +15,7 @@ from .._stored import stored
 from .._threads import single_blas_thread
 from ..estimator import BaseImputer
 from ..exceptions import DivergedError
-from ..fitting import CellFit, Cells, ColumnLayout, FitSummary
+from ..fitting import CellFit, Cells, ColumnLayout, FitSummary, columns_of
 from ..table import Standardiser
 
 Rows = NDArray[np.float64]
@@ -68,7 +68,7 @@ class VaryingColumns:
             raise DivergedError("the method diverged: an imputed value is not finite; remove columns that repeat others")
         z = np.zeros(missing.shape)
         z[:, self.varying] = completed
-        return self.scaler.restore(z[missing], np.nonzero(missing)[1])
+        return self.scaler.restore(z[missing], columns_of(missing))
 
 
 @stored()

@@ -5,7 +5,7 @@ other rows, and a `FitSummary`. Imputers that use others (`AutoImputer`, reports
 """
 
 from .._deadline import OutOfTime
-from .cells import CellFit, CellModel, Cells
+from .cells import CellFit, CellModel, Cells, columns_of
 from .layout import ColumnLayout
 from .notebook_bar import NotebookBar, in_notebook
 from .progress import Callback, FitProgress, check_callbacks, progress_bar
@@ -26,6 +26,7 @@ __all__ = [
     "OutOfTime",
     "StopReason",
     "check_callbacks",
+    "columns_of",
     "in_notebook",
     "progress_bar",
 ]

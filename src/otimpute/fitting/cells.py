@@ -13,6 +13,15 @@ from .summary import FitSummary
 Cells = NDArray[np.float64]  # [N]: entries of an array, row by row
 
 
+def columns_of(cells: NDArray[np.bool_]) -> NDArray[np.int64]:
+    """The columns of marked cells ``[n, d]``, row by row; a flat look is several times faster than ``np.nonzero``.
+
+    >>> columns_of(np.array([[True, False], [True, True]])).tolist()
+    [0, 0, 1]
+    """
+    return np.asarray(np.flatnonzero(cells) % max(cells.shape[1], 1))
+
+
 class CellModel(Protocol):
     """Imputes the missing entries of rows, each row alone; nothing changes in it when it does."""
 

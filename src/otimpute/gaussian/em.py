@@ -22,7 +22,7 @@ from .._stored import stored
 from .._threads import ALONE, Workers
 
 _SMALLEST_VARIANCE = 1e-6
-_FEW_HOLES = 50
+_FEW_HOLES = 100
 _ROWS_PER_PART, _MOST_PARTS = 1024, 32
 _NOT_WANTED = np.empty((0, 0))
 
