@@ -142,7 +142,7 @@ def test_comparisons_are_exact_even_where_plans_span_more_than_float32_does(m: i
 def test_a_small_epsilon_and_a_batch_that_fills_no_tile_give_what_the_cpu_gives() -> None:
     work, free, _ = table(60, 3)
     geometry = make_geometry(np.zeros((0, 0)), 1e-3, 3, work.shape[1])
-    _, steps, found = both([(work, free, geometry)], [BatchPlan(0, ALL_ROWS, ALL_ROWS, 20, 3)], 13, 1, 10, rate=1e-2)
+    _, steps, found = both([(work, free, geometry)], [BatchPlan(0, ALL_ROWS, ALL_ROWS, 20, 3)], 13, 1, 10)
     assert np.isfinite(steps.on_host(steps.read(0))).all()
     for of_cpu, of_gpu in found:
         np.testing.assert_allclose(of_gpu, of_cpu, rtol=0.05)

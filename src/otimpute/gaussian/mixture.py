@@ -12,7 +12,6 @@ import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -186,13 +185,13 @@ def fit_mixture(
 
     scatter = np.array(workers.map(scatter_of, range(n_components)))
     parts = _parts_of(missing, n_components, number_of_parts(n, _ROWS_PER_PART))
-    previous = start[missing]
+    filled, entries = np.array(values), np.flatnonzero(missing)
+    previous = start.take(entries)
     for iteration in range(max_iterations):
         share, covariance = _maximise(mass, scatter, n, prior)
         prepared = _prepare(share, mean, covariance)
-        filled = np.array(values)
 
-        def learn(part: _Part, filled: NDArray[np.float64] = filled, prepared: Any = prepared) -> list[NDArray[np.float64]]:
+        def learn(part: _Part, prepared: tuple[NDArray[np.float64], ...] = prepared) -> list[NDArray[np.float64]]:
             check_deadline(deadline)
             return part.learn(filled, prepared)
 
@@ -206,7 +205,7 @@ def fit_mixture(
         mean = mean + step
         scatter += mass[:, None, None] * step[:, :, None] * step[:, None, :]
         scatter -= drift[:, :, None] * step[:, None, :] + step[:, :, None] * drift[:, None, :]
-        current = filled[missing]
+        current = filled.take(entries)
         if iteration and (current.size == 0 or np.sqrt(np.mean((current - previous) ** 2)) <= tolerance):
             break
         previous = current
