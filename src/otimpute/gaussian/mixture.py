@@ -196,7 +196,10 @@ def fit_mixture(
             return part.learn(filled, prepared)
 
         found = workers.map(learn, parts)
-        sums = [sum(each[1:], each[0]) for each in zip(*found, strict=True)]  # in the order of the parts
+        sums = found[0]
+        for others in found[1:]:  # in the order of the parts
+            for one, other in zip(sums, others, strict=True):
+                one += other
         shapes = (d,), (d, d), ()
         drift, scatter, mass = [_from_lanes(each, n_components, *shape) for each, shape in zip(sums, shapes, strict=True)]
         scatter += np.tril(scatter, -1).transpose(0, 2, 1)
