@@ -138,34 +138,24 @@ def _call(builder: Any, name: str, result: Any, args: Any) -> Any:
     return builder.call(cgutils.get_or_insert_function(builder.module, kind, name), args, fastmath=("fast",))
 
 
-@intrinsic
-def root(context: Any, value: Any) -> Any:  # noqa: ARG001
-    """Square roots."""
+def _instruction(name: str, n_arguments: int) -> Any:
+    """What LLVM does with one or two vectors, lane by lane."""
 
-    def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:  # noqa: ARG001
-        return _call(builder, f"llvm.sqrt.{value.suffix}", value.vector, args)
+    def type_of(context: Any, *values: Any) -> Any:  # noqa: ARG001
+        kind = values[0]
 
-    return value(value), generate
+        def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:  # noqa: ARG001
+            return _call(builder, f"llvm.{name}.{kind.suffix}", kind.vector, args)
 
+        return kind(*values), generate
 
-@intrinsic
-def larger(context: Any, one: Any, other: Any) -> Any:  # noqa: ARG001
-    """The larger of two numbers, lane by lane."""
-
-    def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:  # noqa: ARG001
-        return _call(builder, f"llvm.maxnum.{one.suffix}", one.vector, args)
-
-    return one(one, other), generate
+    if n_arguments == 1:
+        return intrinsic(lambda context, value: type_of(context, value))
+    return intrinsic(lambda context, one, other: type_of(context, one, other))
 
 
-@intrinsic
-def smaller(context: Any, one: Any, other: Any) -> Any:  # noqa: ARG001
-    """The smaller of two numbers, lane by lane."""
-
-    def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:  # noqa: ARG001
-        return _call(builder, f"llvm.minnum.{one.suffix}", one.vector, args)
-
-    return one(one, other), generate
+root, _floor = _instruction("sqrt", 1), _instruction("floor", 1)
+larger, smaller = _instruction("maxnum", 2), _instruction("minnum", 2)
 
 
 @intrinsic
@@ -233,14 +223,6 @@ def random_units(context: Any, key: Any) -> Any:  # noqa: ARG001
         return builder.fmul(unit, _SINGLE.constant(2.0**-24))
 
     return _SINGLE(types.uint32), generate
-
-
-@intrinsic
-def _floor(context: Any, value: Any) -> Any:  # noqa: ARG001
-    def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:  # noqa: ARG001
-        return _call(builder, f"llvm.floor.{value.suffix}", value.vector, args)
-
-    return value(value), generate
 
 
 @intrinsic

@@ -102,7 +102,8 @@ class AutoImputer(BaseImputer):
     n_jobs : int or None, default=None
         Threads; None is one, -1 all cores. The result does not depend on it.
     device : {"auto", "cpu", "cuda"}, default="auto"
-        Where experts given by name compute, if they can choose (``sinkhorn``); as in `SinkhornImputer`.
+        Where experts given by name compute, if they can choose (``sinkhorn``, which is not among the default experts); as in
+        `SinkhornImputer`.
     random_state : int, Generator, RandomState or None, default=None
         Same seed, same result.
     verbose : int, default=0
