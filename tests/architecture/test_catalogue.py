@@ -18,18 +18,17 @@ from otimpute.estimator import BaseImputer
 from otimpute.missingness import Mechanism
 
 NEEDS = {
-    "otimpute.imputers.gpu.kernels": "triton",
-    "otimpute.imputers.meta_sinkhorn.joint_completer": "torch",
-    "otimpute.transport.kernels.on_chip": "triton",
-    "otimpute.transport.kernels.streaming": "triton",
+    "otimpute.imputers.gpu.kernels": ["triton"],
+    "otimpute.imputers.meta_sinkhorn.joint_completer": ["torch"],
+    "otimpute.transport.kernels.on_chip": ["triton"],
+    "otimpute.transport.kernels.streaming": ["torch", "triton"],
 }
 
 
 def concrete(base: type) -> Iterator[type]:
     """The classes of otimpute's public modules that derive from ``base`` and can be made."""
     for module in walk_packages(otimpute.__path__, "otimpute."):
-        needed = NEEDS.get(module.name)
-        if "._" in module.name or (needed and not find_spec(needed)):
+        if "._" in module.name or not all(map(find_spec, NEEDS.get(module.name, []))):
             continue
         for _, cls in inspect.getmembers(import_module(module.name), inspect.isclass):
             if cls.__module__ == module.name and issubclass(cls, base) and not inspect.isabstract(cls):

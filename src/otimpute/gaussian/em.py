@@ -23,7 +23,7 @@ from .._threads import ALONE, Workers
 
 _SMALLEST_VARIANCE = 1e-6
 _FEW_HOLES = 100
-_ROWS_PER_PART, _MOST_PARTS = 1024, 32
+_ROWS_PER_PART, _MOST_PARTS = 1024, 16
 _NOT_WANTED = np.empty((0, 0))
 
 
@@ -124,7 +124,7 @@ def number_of_parts(n_rows: int, per_part: int) -> int:
     """In how many parts sums over rows are made, side by side: a power of two, as cores are, mostly.
 
     >>> number_of_parts(500, 128), number_of_parts(10**6, 128)
-    (2, 32)
+    (2, 16)
     """
     return min(1 << int(math.log2(max(n_rows / per_part, 1))), _MOST_PARTS)
 
