@@ -114,7 +114,7 @@ def test_validation_scores_are_those_of_hidden_cells_which_come_back_untouched()
     assert "validation_mae" not in SinkhornImputer(max_steps=20).fit(X_incomplete).history_
 
 
-def test_history_tells_the_course_of_the_fit() -> None:
+def test_history_tells_how_the_fit_went() -> None:
     _, _, X_incomplete = whitened(load_iris)
     imputer = SinkhornImputer(random_state=0, tol=0, initial="mean").fit(X_incomplete)
     history = imputer.history_

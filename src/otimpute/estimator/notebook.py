@@ -78,7 +78,7 @@ def fit_card(imputer: Any) -> str:
 
 def _card(imputer: Any) -> Element:
     head = element("div", element("b", type(imputer).__name__), " ", element("span", _fitted(imputer)), class_="otimpute-head")
-    parts = [_part("Missing values by column", *_holes(imputer)), _part("Fit", *_course(imputer))]
+    parts = [_part("Missing values by column", *_holes(imputer)), _part("Fit", *_fit_lines(imputer))]
     return element(
         "div", element("style", _STYLE), head, element("div", _size(imputer)),
         element("div", *(part for part in parts if len(part) > 1), class_="otimpute-parts"),
@@ -124,7 +124,7 @@ def _n_holes(imputer: Any) -> dict[Any, int]:
     return dict(zip(imputer.training_table_.layout.names, imputer.training_table_.n_missing.tolist(), strict=True))
 
 
-def _course(imputer: Any) -> Iterator[Element]:
+def _fit_lines(imputer: Any) -> Iterator[Element]:
     summary = imputer.fit_summary_
     ended, error = summary.ended, summary.hidden_error
     if ended:

@@ -62,16 +62,16 @@ class Batches:
     def __init__(self, cells: TableCells, geometry: Geometry, threads: PairThreads, device: Device):
         self.cells, self.geometry, self.threads, self.device = cells, geometry, threads, device
         self._size: tuple[int, int] = (0, 0)
-        self._room: tuple[list[Workspace], Gradients] = ([], make_gradients(0, 0, 0, np.float32))
+        self._buffers: tuple[list[Workspace], Gradients] = ([], make_gradients(0, 0, 0, np.float32))
 
     def workspaces_for(self, batch_size: int, n_columns: int) -> tuple[list[Workspace], Gradients]:
         """Workspaces, one per thread, and gradients in so many columns, for batches of this size; the last ones are kept."""
         if self._size != (batch_size, n_columns):
             width, kind = self.cells.values.shape[1], self.cells.values.dtype
             workspaces = [make_workspace(batch_size, width, kind) for _ in range(self.threads.n_threads)]
-            self._room = workspaces, make_gradients(self.threads.n_pairs, batch_size, n_columns, kind)
+            self._buffers = workspaces, make_gradients(self.threads.n_pairs, batch_size, n_columns, kind)
             self._size = batch_size, n_columns
-        return self._room
+        return self._buffers
 
     @property
     def in_compiled_code(self) -> bool:
