@@ -32,14 +32,19 @@ def n_threads(n_jobs: int | None) -> int:
 
 
 class Workers:
-    """So many threads, the caller's among them, for work of which no part depends on another."""
+    """Threads, the caller's among them, for independent pieces of work.
+
+    >>> with Workers(3) as workers:
+    ...     workers.map(abs, [-1, 2, -3, 4])
+    [1, 2, 3, 4]
+    """
 
     def __init__(self, n_threads: int):
         self.n_threads = n_threads
         self._pool = ThreadPoolExecutor(n_threads - 1) if n_threads > 1 else None
 
     def map(self, task: Callable[[Item], Result], items: Iterable[Item]) -> list[Result]:
-        """``task(item)`` of all items, in their order; each thread has every so-manieth of them."""
+        """Return ``task(item)`` for all items, in their order; the items are dealt out to the threads in turn."""
         items = list(items)
         n = min(self.n_threads, len(items))
         if self._pool is None or n < 2:
@@ -72,13 +77,8 @@ def each_in_threads(task: Callable[[Item], None], items: Sequence[Item], n_threa
 
     Each thread has memory of its own, so eight must do.
     """
-    n_threads = min(n_threads, _MOST_SHARING)
-    if n_threads == 1 or len(items) < 2:
-        for item in items:
-            task(item)
-        return
-    with ThreadPoolExecutor(n_threads) as pool:
-        list(pool.map(task, items))
+    with Workers(min(n_threads, _MOST_SHARING)) as workers:
+        workers.map(task, items)
 
 
 @contextmanager

@@ -53,7 +53,7 @@ class MixtureModel:
         filled = np.array(values, dtype=np.float64)
         prepared = _prepare(self.share, self.mean, self.covariance)
         parts = _parts_of(missing, len(self.share), workers.n_threads)
-        workers.map(lambda part: all(True for _ in part.weigh(filled, prepared)), parts)
+        workers.map(lambda part: part.fill(filled, prepared), parts)
         return filled
 
     def draw_residuals(
@@ -108,6 +108,11 @@ class _Part:
         for rows in self.chunks:
             weigh_rows(filled, self.missing, rows, *prepared, *self.memory)
             yield rows
+
+    def fill(self, filled: NDArray[np.float64], prepared: tuple[NDArray[np.float64], ...]) -> None:
+        """Fill the rows."""
+        for _ in self.weigh(filled, prepared):
+            pass
 
     def learn(self, filled: NDArray[np.float64], prepared: tuple[NDArray[np.float64], ...]) -> list[NDArray[np.float64]]:
         """Fill the rows; sums over them of distances from components' means, of their products, and of shares."""
