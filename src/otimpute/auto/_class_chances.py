@@ -16,8 +16,8 @@ from numpy.typing import NDArray
 from scipy.special import ndtr
 
 from .._stored import Array, Real, stored
-from ..table import CategoryCode, ColumnCode, ColumnKind, NumberCode
-from ._trial import Columns, Trial, few_values
+from ..table import CategoryCode, ColumnCode, ColumnKind, NumberCode, few_values
+from ._trial import Columns, Trial
 
 Cells = NDArray[np.float64]
 

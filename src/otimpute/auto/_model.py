@@ -61,6 +61,12 @@ class AutoModel:
         """Imputed entries of rows."""
         return self.impute(values, missing)[0]
 
+    def draw_cells(self, values: NDArray[np.floating], missing: NDArray[np.bool_], keys: NDArray[np.uint64]) -> Cells:
+        """Draws of the missing entries."""
+        if not self.draws:
+            raise ValueError('this model imputes best guesses; fit an AutoImputer with target="distribution" to draw')
+        return self.impute(values, missing, keys)[0]
+
     def impute(
         self,
         values: NDArray[np.floating],

@@ -15,7 +15,7 @@ from .._stored import stored
 from ..baselines.gaussian_em import GaussianEMModel
 from ..estimator import BaseImputer, Missingness, hide_like_missing
 from ..fitting import CellModel, ColumnLayout, columns_of
-from ..table import FARTHEST, ColumnKind, Standardiser
+from ..table import FARTHEST, ColumnKind, Standardiser, few_values
 from ._experts import MEAN, Clock, ExpertFit, ExpertTask, fit_experts_to
 from ._left_out import LeftOut
 from ._weights import combine, learn_weights
@@ -30,20 +30,9 @@ _MOST_CELLS, _FEWEST_ROWS = 200_000, 300  # where time is short
 _FEWEST_VALUES = 100  # of a column, among rows that stand for all, if there are so many
 _WITH_REFINING = 3.0  # times what a split takes without those who refine, roughly
 _FARTHEST = 10.0  # spreads from the mean, both without the outermost values, that an observed value may seem to lie
-_MOST_VALUES = 12  # different ones of a column with few of them
-_SOME = 1000  # values
 _BEYOND = 1.0  # standard deviations that a guess may lie outside of what was observed
 
 Cells = NDArray[np.float64]
-
-
-def few_values(observed: NDArray[np.floating]) -> Cells:
-    """The different values of a column that has but a few, and each more than once; otherwise none."""
-    if len(np.unique(observed[:_SOME])) > _MOST_VALUES:  # most columns show at once that they are none of these
-        return np.empty(0)
-    values, counts = np.unique(observed, return_counts=True)
-    few = 1 < len(values) <= _MOST_VALUES and counts.min() > 1
-    return np.asarray(values if few else values[:0], dtype=np.float64)
 
 
 @stored(group="columns", low="columns", high="columns", farthest="columns")

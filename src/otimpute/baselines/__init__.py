@@ -7,6 +7,7 @@
 [4.0, 8.0]
 """
 
+from .chained import ChainedImputer
 from .extra_trees import ExtraTreesImputer
 from .gain import GAINImputer
 from .gaussian_em import GaussianEMImputer
@@ -23,6 +24,7 @@ from .standardised import StandardisedImputer as StandardisedImputer
 from .vaeac import VAEACImputer
 
 __all__ = [
+    "ChainedImputer",
     "ExtraTreesImputer",
     "GAINImputer",
     "GaussianEMImputer",

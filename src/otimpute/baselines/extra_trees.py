@@ -6,7 +6,6 @@ from dataclasses import dataclass
 from typing import Any, ClassVar, Unpack
 
 import numpy as np
-from numpy.typing import NDArray
 
 from .._checks import check_count, check_jobs, check_real
 from .._deadline import check_deadline
@@ -15,10 +14,10 @@ from .._stored import stored
 from .._threads import Workers, n_threads
 from ..estimator import TableParameters
 from ..trees import Forest, grow_extra_trees
+from .inputs import choose_inputs
 from .refining import RefiningImputer, RefiningModel
 from .standardised import Holes, RowFit, Rows, TrainingSet
 
-_MOST_INPUTS = 32  # of a column's trees: in wide tables most others tell nothing new
 _TREES_OF_NEW_ROWS, _LEAF_OF_NEW_ROWS = 16, 2  # fewer and smaller trees do as well for new rows (docs/studies/auto.md)
 _TURNS = 10  # about, of the columns in a round
 _PASSES = 2  # of new rows through these: what is missing beside an entry is better known in the second
@@ -121,7 +120,7 @@ class ExtraTreesImputer(RefiningImputer):
     def _fit_rows(self, training: TrainingSet) -> RowFit:
         rows, holes, rng = training.rows, training.holes, generator(training.seed, "extra trees")
         targets = training.targets()
-        inputs = _choose_inputs(rows, targets)
+        inputs = choose_inputs(rows, targets)
         observed, missing = (
             [np.flatnonzero(holes[:, columns[0]] == is_missing) for columns in targets] for is_missing in (False, True)
         )
@@ -150,25 +149,6 @@ class ExtraTreesImputer(RefiningImputer):
                     forests += [forest.whole() for forest, _ in grown] if is_last else []
                 mean += current / self.n_rounds
         return RowFit(mean, LastForests(forests))
-
-
-def _choose_inputs(rows: Rows, targets: list[NDArray[np.int64]]) -> list[NDArray[np.int64]]:
-    """The columns that predict others: all the rest, or of many those that follow them most closely, straight or bent."""
-    every = np.arange(rows.shape[1])
-    others = [np.setdiff1d(every, columns) for columns in targets]
-    if max(map(len, others), default=0) <= _MOST_INPUTS:
-        return others
-    related = np.maximum(_correlation(rows, rows), _correlation(rows**2, rows))
-    closest = [np.argsort(-related[np.ix_(other, columns)].max(axis=1), kind="stable")[:_MOST_INPUTS]
-               for other, columns in zip(others, targets, strict=True)]  # fmt: skip
-    return [np.sort(other[chosen]) for other, chosen in zip(others, closest, strict=True)]
-
-
-def _correlation(x: Rows, y: Rows) -> NDArray[np.float64]:
-    """How closely columns [n, p] and [n, k] follow each other, from 0 to 1; 0 where one of them does not vary."""
-    x, y = x - x.mean(axis=0), y - y.mean(axis=0)
-    size = np.sqrt(np.outer((x**2).sum(axis=0), (y**2).sum(axis=0)))
-    return np.abs(x.T @ y) / np.where(size > 0, size, np.inf)
 
 
 def _turns(n_columns: int) -> list[slice]:

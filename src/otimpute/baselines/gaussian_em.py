@@ -9,11 +9,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .._checks import check_count, check_jobs, check_real
+from .._row_noise import normal, uniform
 from .._stored import stored
 from .._threads import Workers, n_threads, single_blas_thread
 from ..estimator import TableParameters
-from ..fitting import FitSummary
-from ..gaussian import GaussianModel, fit_gaussian
+from ..fitting import Cells, FitSummary
+from ..gaussian import GaussianModel, MixtureModel, fit_gaussian
 from .standardised import RowFit, StandardisedImputer, StandardisedModel, TrainingSet
 
 
@@ -34,6 +35,15 @@ class GaussianEMModel(StandardisedModel):
             with single_blas_thread():
                 spread[:, self.columns.varying] = self.method.conditional_std(missing[:, self.columns.varying])
         return (spread * self.columns.scaler.unit)[missing]
+
+
+    def draw_cells(self, values: NDArray[np.floating], missing: NDArray[np.bool_], keys: NDArray[np.uint64]) -> Cells:
+        """Draws of the missing entries given the rest of their row."""
+        rows, holes = self.columns.standardise(values, missing)
+        if self.method is not None:
+            with single_blas_thread():
+                rows = MixtureModel.of(self.method).draw(rows, holes, uniform(keys, 0), normal(keys, rows.shape[1], first=1))
+        return self.columns.restore(rows, missing)
 
 
 class GaussianEMImputer(StandardisedImputer):

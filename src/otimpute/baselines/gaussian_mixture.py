@@ -16,7 +16,7 @@ from .._row_noise import normal, uniform
 from .._stored import stored
 from .._threads import ALONE, Workers, n_threads
 from ..estimator import TableParameters
-from ..fitting import FitSummary
+from ..fitting import Cells, FitSummary
 from ..gaussian import MixtureModel, fit_gaussian, fit_mixture
 from .standardised import Holes, RowFit, Rows, StandardisedImputer, StandardisedModel, TrainingSet
 
@@ -72,6 +72,10 @@ class GaussianMixtureModel(StandardisedModel):
             rows, holes = self.columns.standardise(values, missing)
             residuals[:, self.columns.varying] = self.method.draw_residuals(rows, holes, keys)
         return (residuals * self.columns.scaler.unit)[missing]
+
+    def draw_cells(self, values: NDArray[np.floating], missing: NDArray[np.bool_], keys: NDArray[np.uint64]) -> Cells:
+        """Draws of the missing entries given the rest of their row."""
+        return self.impute_cells(values, missing) + self.draw_residuals(values, missing, keys)
 
 
 class GaussianMixtureImputer(StandardisedImputer):

@@ -4,7 +4,7 @@ from .base import BaseImputer, FitTask
 from .error_bars import bars_of, has_error_bars
 from .hidden_cells import HiddenValues, hide_cells, mean_over_missing, score_cells
 from .judgement import Comparison, Finding, Measure, Overall, Rating, judge, judge_column, rate
-from .model_file import Unfitted, read_model
+from .model_file import Fitted, Storable, Unfitted, read_model
 from .realistic_hiding import Missingness, hide_like_missing
 from .table_parameters import TableParameters
 from .training_rows import TrainingRows, column_means
@@ -15,11 +15,13 @@ __all__ = [
     "Comparison",
     "Finding",
     "FitTask",
+    "Fitted",
     "HiddenValues",
     "Measure",
     "Missingness",
     "Overall",
     "Rating",
+    "Storable",
     "TableParameters",
     "TrainingRows",
     "TrainingTable",

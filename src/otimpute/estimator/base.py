@@ -200,7 +200,11 @@ class BaseImputer(Storable, HasTableParameters, TransformerMixin, BaseEstimator,
 
     def complete_table(self, task: FitTask, fit: CellFit) -> Any:
         """The table that was fitted with its missing values imputed."""
-        return self._assemble(task.table, fit.cells)
+        return self.complete_cells(task.table, fit.cells)
+
+    def complete_cells(self, table: Table, cells: Cells) -> Any:
+        """A table that was read, with these values in its missing coordinates, as the kind of table that it came as."""
+        return self._assemble(table, cells)
 
     def _take_over(self, fit: CellFit, table: Table) -> None:  # noqa: ARG002
         """Keep what was learned from a table."""

@@ -82,6 +82,19 @@ class Unfitted(Kind):
         return cls(**_unpack_parameters(cls, parameters, place, {}))
 
 
+class Fitted(Kind):
+    """A fitted imputer, of one of some classes, that is part of another one."""
+
+    def __init__(self, classes: Sequence[type[Storable]]):
+        self.classes = {cls.__name__: cls for cls in classes}
+
+    def pack(self, value: Any, place: Place) -> Any:  # noqa: D102
+        return _pack(value, place.inside())
+
+    def unpack(self, tree: Any, place: Place) -> Any:  # noqa: D102
+        return _unpack(tree, place.inside(), self.classes, {})
+
+
 def _pack(imputer: Any, place: Place) -> dict[str, Any]:
     state, at = imputer._state(), place.at("state")
     parameters = _pack_parameters(imputer, place.at("parameters"))

@@ -5,7 +5,7 @@ other rows, and a `FitSummary`. Imputers that use others (`AutoImputer`, reports
 """
 
 from .._deadline import OutOfTime
-from .cells import CellFit, CellModel, Cells, columns_of
+from .cells import CellFit, CellModel, Cells, DrawingModel, columns_of
 from .layout import ColumnLayout
 from .notebook_bar import NotebookBar, in_notebook
 from .progress import Callback, FitProgress, check_callbacks, progress_bar
@@ -20,6 +20,7 @@ __all__ = [
     "CellModel",
     "Cells",
     "ColumnLayout",
+    "DrawingModel",
     "FitProgress",
     "FitSummary",
     "NotebookBar",

@@ -40,6 +40,14 @@ class CellModel(Protocol):
         ...
 
 
+class DrawingModel(CellModel, Protocol):
+    """A model that can also draw missing entries at random, as they may be."""
+
+    def draw_cells(self, values: NDArray[np.floating], missing: NDArray[np.bool_], keys: NDArray[np.uint64]) -> Cells:
+        """Draws of the missing entries, row by row; a row's follow from its observed values and its key ``[n]``."""
+        ...
+
+
 @dataclass(frozen=True)
 class CellFit:
     """The outcome of ``fit_cells``."""

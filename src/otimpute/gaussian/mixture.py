@@ -21,7 +21,7 @@ from .._lanes import WIDTH, aligned_zeros
 from .._stored import stored
 from .._threads import ALONE, Workers
 from ._mixture_loops import FAR_BELOW, add_rows, draw_rows, weigh_rows
-from .em import number_of_parts, order_by_pattern
+from .em import GaussianModel, number_of_parts, order_by_pattern
 
 _SMALLEST_VARIANCE = 1e-4
 _TOWARDS_DIAGONAL = 0.03  # of the pooled covariance
@@ -47,6 +47,21 @@ class MixtureModel:
             raise ValueError("every component needs a share")
         if self.covariance.shape[1] and not (np.linalg.eigvalsh(self.covariance)[:, 0] > 0).all():
             raise ValueError("a covariance is not positive definite")
+
+    @classmethod
+    def of(cls, gaussian: GaussianModel) -> MixtureModel:
+        """A mixture of one Gaussian."""
+        return cls(np.ones(1), gaussian.mean[None], gaussian.covariance[None])
+
+    def draw(
+        self,
+        values: NDArray[np.float64],
+        missing: NDArray[np.bool_],
+        chance: NDArray[np.float64],
+        noise: NDArray[np.float64],
+    ) -> NDArray[np.float64]:
+        """Replace the missing entries by draws given the rest of their row; random numbers as in `draw_residuals`."""
+        return self.fill(values, missing) + self.draw_residuals(values, missing, chance, noise)
 
     def fill(self, values: NDArray[np.float64], missing: NDArray[np.bool_], workers: Workers = ALONE) -> NDArray[np.float64]:
         """Replace the missing entries of ``values [n, d]`` by their conditional means; row by row, nothing is refitted."""

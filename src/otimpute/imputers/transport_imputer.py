@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import time
 from abc import ABC, abstractmethod
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -66,13 +67,22 @@ class TransportModel(ABC):
 
     def impute_cells(self, values: NDArray[np.floating], missing: NDArray[np.bool_], start: Cells | None = None) -> Cells:  # noqa: ARG002
         """The missing entries, row by row."""
-        parts = []
+        return self._cells(values, missing, lambda work, holes, _: self._complete(work, holes))
+
+    def _cells(
+        self,
+        values: NDArray[np.floating],
+        missing: NDArray[np.bool_],
+        complete: Callable[[NDArray[np.float32], NDArray[np.bool_], slice], None],
+    ) -> Cells:
+        """The missing entries, as ``complete`` fills them in working copies of some rows after the others."""
+        parts = [np.empty(0)]
         for chunk in chunks_of(len(values)):
             holes = self.columns.holes(missing[chunk])
             work = self.columns.copy_of(values[chunk], holes)
             if len(self.columns):
                 with single_blas_thread():
-                    self._complete(work, holes)
+                    complete(work, holes, chunk)
             parts.append(self.columns.read_holes(work, missing[chunk]))
         return np.concatenate(parts)
 

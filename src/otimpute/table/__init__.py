@@ -3,6 +3,7 @@
 from .categories import CategoryCode
 from .codes import ColumnCode, MomentCode, NumberCode, category_of, observed_category_of, seconds_of
 from .encoding import ColumnSummary, Encoding, describe_columns
+from .extent import few_values
 from .kinds import ColumnKind, Family
 from .moments import has_zone
 from .standardise import FARTHEST, Standardiser
@@ -23,6 +24,7 @@ __all__ = [
     "as_frame",
     "category_of",
     "describe_columns",
+    "few_values",
     "has_zone",
     "observed_category_of",
     "seconds_of",

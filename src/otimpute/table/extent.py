@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 _ENOUGH = 20
 _FIRST = 1000  # values that usually tell whether all are whole
 _CHUNK = 4096  # rows that caches hold
+_MOST_VALUES = 12  # different ones of a column with few of them
 
 
 @dataclass(frozen=True)
@@ -64,3 +65,12 @@ def extents_of(values: NDArray[np.floating]) -> list[Extent]:
 
 def _all_whole(values: NDArray[np.floating]) -> NDArray[np.bool_]:
     return np.asarray(((np.rint(values) == values) | np.isnan(values)).all(axis=0))
+
+
+def few_values(observed: NDArray[np.floating]) -> NDArray[np.float64]:
+    """The different values of a column that has but a few, and each more than once; otherwise none."""
+    if len(np.unique(observed[:_FIRST])) > _MOST_VALUES:  # most columns show at once that they are none of these
+        return np.empty(0)
+    values, counts = np.unique(observed, return_counts=True)
+    few = 1 < len(values) <= _MOST_VALUES and counts.min() > 1
+    return np.asarray(values if few else values[:0], dtype=np.float64)

@@ -76,6 +76,12 @@ class Trees(NamedTuple):
         _add_trees(inputs, *self, total)
         return total
 
+    def leaves_of(self, inputs: NDArray[np.float32], tree: NDArray[np.int64]) -> NDArray[np.int64]:
+        """The leaf that each row ``[n]`` falls into in a tree of its own."""
+        leaves = np.empty(len(inputs), dtype=np.int64)
+        _find_leaves(inputs, self.roots[tree], self.child, self.feature, self.threshold, leaves)
+        return leaves
+
 
 @dataclass(frozen=True)
 class GrownForest:
@@ -152,3 +158,13 @@ def _add_trees(inputs, roots, child, feature, threshold, value, total):  # type:
                 leaf = -1 - child[node[i]]
                 for k in range(n_targets):
                     total[begin + i, k] += value[leaf, k]
+
+
+@compiled
+def _find_leaves(inputs, roots, child, feature, threshold, leaves):  # type: ignore[no-untyped-def]
+    """The leaf that each row falls into, from a root of its own."""
+    for i in range(inputs.shape[0]):
+        at = np.uint32(roots[i])
+        while child[at] >= 0:
+            at = np.uint32(child[at]) + np.uint32(inputs[i, np.uint32(feature[at])] > threshold[at])
+        leaves[i] = -1 - child[at]

@@ -17,6 +17,7 @@ from ..._compile import compiled
 from ..._fast_exp import exp
 from ..._stored import Array, stored
 from ..._threads import each_in_threads
+from ...gaussian import GaussianModel
 from ...gaussian.em import factor_block, fill_row
 from ...transport import epsilon_from_rule
 from ...transport.kernels.select import select_kernel
@@ -27,6 +28,7 @@ _SMOOTHING = 20.0
 _MAX_ITERATIONS = 100
 _TOLERANCE = 1e-3  # in standard deviations
 _CHUNK = 4096
+_FOR_DRAWS = 256  # rows drawn at a time: each has a number per reference row
 
 
 @stored(points="varying R", slope="varying R", offset="R", precision=Array("varying varying", or_empty=True))
@@ -65,6 +67,24 @@ class Reference:
             _settle_rows(values[chunk], missing[chunk], self.points, self.slope, self.offset, self.precision)
 
         each_in_threads(settle, [slice(i, i + _CHUNK) for i in range(0, len(values), _CHUNK)], n_jobs)
+
+
+    def draw(self, values: NDArray[np.float32], missing: NDArray[np.bool_], chance: NDArray[np.float64]) -> None:
+        """Replace the missing entries of rows that `impute` completed by draws, by a random number from 0 to 1 per row.
+
+        Transport sends a row to several reference rows at once, and `impute` takes their mean; a draw takes one of them, as
+        often as its share says, and follows it in the missing part: ``x_M = y_M − Λ_MM⁻¹ Λ_MO (x_O − y_O)``.
+        """
+        d = len(self.points)
+        around = GaussianModel(np.zeros(d), np.linalg.inv(self.precision) if self.precision.size else np.eye(d), 0, True)
+        for begin in range(0, len(values), _FOR_DRAWS):
+            rows = slice(begin, begin + _FOR_DRAWS)
+            score = self.offset + values[rows, :d] @ self.slope
+            below = np.cumsum(np.exp((score - score.max(axis=1, keepdims=True)).astype(np.float64)), axis=1)
+            chosen = (below < chance[rows, None] * below[:, -1:]).sum(axis=1)
+            target = self.points.T[np.minimum(chosen, self.points.shape[1] - 1)].astype(np.float64)
+            drawn = target + around.fill(values[rows, :d] - target, missing[rows])
+            values[rows, :d][missing[rows]] = drawn[missing[rows]]
 
 
 @compiled

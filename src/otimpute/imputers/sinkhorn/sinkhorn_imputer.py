@@ -13,10 +13,11 @@ from numpy.typing import NDArray
 
 from ..._checks import check_count, check_flag, check_real
 from ..._random import generator
+from ..._row_noise import uniform
 from ..._stored import Maybe, Whole, stored
 from ..._threads import n_threads
 from ...estimator import TableParameters, score_cells
-from ...fitting import CellFit, ColumnLayout, FitSummary, StopReason, check_callbacks, progress_bar
+from ...fitting import CellFit, Cells, ColumnLayout, FitSummary, StopReason, check_callbacks, progress_bar
 from ...fitting.checkpoint import NO_CHECKPOINT, Checkpoint
 from ...fitting.training import TrainingOutcome
 from ..batches.divergence import make_cells, make_geometry
@@ -46,6 +47,16 @@ class SinkhornModel(TransportModel):
     def _complete(self, work: NDArray[np.float32], holes: NDArray[np.bool_]) -> None:
         if self.reference is not None:
             self.reference.impute(work, holes, n_threads(self.n_jobs))
+
+    def draw_cells(self, values: NDArray[np.floating], missing: NDArray[np.bool_], keys: NDArray[np.uint64]) -> Cells:
+        """Draws of the missing entries: each row follows one of the rows that transport sends it to."""
+
+        def complete(work: NDArray[np.float32], holes: NDArray[np.bool_], chunk: slice) -> None:
+            if self.reference is not None:
+                self._complete(work, holes)
+                self.reference.draw(work, holes, uniform(keys[chunk], 0))
+
+        return self._cells(values, missing, complete)
 
 
 @dataclass(frozen=True)

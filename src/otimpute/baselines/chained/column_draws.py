@@ -1,0 +1,146 @@
+"""How the missing values of one column are drawn, given the other columns."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..._stored import Array, stored
+from .donors import DonorTrees
+from .ridge import LinearModel, Regression
+
+Values = NDArray[np.float64]
+
+_SMALLEST_SPREAD = 1e-12
+
+
+@dataclass(frozen=True)
+class DonorRule:
+    """What a missing value is made of: a donor's residual added to a linear prediction, or a donor's value.
+
+    Donors are rows in the same leaf of a random tree with at least ``leaf`` rows; of 0, any row.
+    """
+
+    adds_residual: bool
+    leaf: int
+
+
+@dataclass(frozen=True)
+class Adjustment:
+    """How draws differ from what observed values suggest: ``factor · value + offset``, or other odds of categories."""
+
+    factor: float = 1.0
+    offset: float = 0.0  # in standard deviations
+    corners: Values | None = None  # [C, k]: coordinates of categories, and their odds compared with the observed ones
+    odds: Values | None = None  # [C]
+
+    def weights_of(self, values: Values) -> Values:
+        """How much more often than others rows with these values are donors ``[n]``; empty where all count alike."""
+        if self.corners is None or self.odds is None:
+            return np.empty(0)
+        distance = ((values[:, None, :] - self.corners) ** 2).sum(axis=2)
+        return np.asarray(self.odds[distance.argmin(axis=1)])
+
+
+NO_ADJUSTMENT = Adjustment()
+
+
+@stored(
+    columns=Array("K", index_of="varying"),
+    inputs=Array("P", index_of="varying"),
+    expected_intercept="K",
+    expected_slopes="P K",
+    intercept="K",
+    slopes="P K",
+    values="D K",
+    residuals="D K",
+    weights=Array("W", at_least=0),
+    low=Array("K", nan=True),
+    high=Array("K", nan=True),
+)
+@dataclass(frozen=True)
+class ColumnDraws:
+    """Draws the ``columns`` of one column of the table (a category has several) from ``inputs``, row by row."""
+
+    columns: NDArray[np.int64]  # [K]
+    inputs: NDArray[np.int64]  # [P]
+    expected_intercept: Values  # [K] and the next: the best linear prediction, by which donors are found
+    expected_slopes: Values  # [P, K]
+    intercept: Values  # [K] and the next: the one drawn, to which residuals are added
+    slopes: Values  # [P, K]
+    trees: DonorTrees
+    values: Values  # [D, K] of the donors
+    residuals: Values  # [D, K]
+    weights: Values  # [D] or empty, of donors
+    adds_residual: bool
+    low: Values  # [K]: draws outside of these are replaced by the donor's value, which is inside; NaN where open
+    high: Values
+    factor: float = 1.0
+    offset: float = 0.0
+
+    def __post_init__(self) -> None:
+        n_donors, n_inputs = len(self.values), len(self.inputs) + len(self.columns)
+        fits = self.trees.donor.max(initial=-1) < n_donors and self.trees.feature.max(initial=-1) < n_inputs
+        if not fits or len(self.weights) not in (0, n_donors) or len(self.columns) == 0:
+            raise ValueError("donors, inputs and trees do not go together")
+
+    @classmethod
+    def fit(
+        cls,
+        table: Values,
+        columns: NDArray[np.int64],
+        inputs: NDArray[np.int64],
+        observed: NDArray[np.int64],
+        rule: DonorRule,
+        *,
+        n_trees: int,
+        rng: np.random.Generator,
+        low: Values,
+        high: Values,
+        adjustment: Adjustment = NO_ADJUSTMENT,
+        proper: bool = True,
+    ) -> ColumnDraws:
+        """Learn from the rows in which the column is ``observed``.
+
+        If ``proper``, parameters are drawn from their posterior distribution and donors are a bootstrap sample, so that draws
+        of several fits differ by as much as is unknown about both.
+        """
+        x, y = table[np.ix_(observed, inputs)], table[np.ix_(observed, columns)]
+        n = len(observed)
+        regression = Regression.fit(x, y)
+        drawn, scale = regression.draw(rng) if proper else (regression.model, None)
+        chosen = rng.integers(n, size=n) if proper else np.arange(n)
+        residuals = regression.residuals[chosen]
+        if rule.leaf == 0 or n < 2 * rule.leaf:
+            trees = DonorTrees.any_row(n)
+            if scale is not None:  # mean and spread of the residuals are parameters, and drawn already
+                residuals = residuals - residuals.mean(axis=0)
+                residuals = residuals * (scale / np.maximum(np.sqrt((residuals**2).mean(axis=0)), _SMALLEST_SPREAD))
+        else:
+            features = _features(x[chosen], regression.model)
+            targets = residuals if rule.adds_residual else y[chosen]
+            trees = DonorTrees.grow(features, targets, n_trees=n_trees, leaf=rule.leaf, rng=rng)
+        expected, values = regression.model, y[chosen]
+        return cls(
+            columns, inputs, expected.intercept, expected.slopes, drawn.intercept, drawn.slopes, trees, values, residuals,
+            adjustment.weights_of(values), rule.adds_residual, low, high, adjustment.factor, adjustment.offset,
+        )  # fmt: skip
+
+    def draw(self, rows: Values, which_tree: Values, which_donor: Values) -> Values:
+        """Values ``[n, K]`` for the columns, by two random numbers between 0 and 1 per row."""
+        inputs = rows[:, self.inputs]
+        features = _features(inputs, LinearModel(self.expected_intercept, self.expected_slopes))
+        donor = self.trees.choose(features, which_tree, which_donor, self.weights if len(self.weights) else None)
+        drawn = own = self.values[donor]
+        if self.adds_residual:
+            drawn = LinearModel(self.intercept, self.slopes).predict(inputs) + self.residuals[donor]
+            outside = (drawn < self.low) | (drawn > self.high)  # never true of NaN
+            drawn = np.where(outside, own, drawn)
+        return np.asarray(self.factor * drawn + self.offset)
+
+
+def _features(inputs: Values, expected: LinearModel) -> NDArray[np.float32]:
+    """What trees see: the inputs, and what a linear model makes of them, so that one split can follow many columns."""
+    return np.column_stack([inputs, expected.predict(inputs)]).astype(np.float32)
