@@ -154,9 +154,7 @@ def check_numbers(names: Sequence[str], estimates: Floats, covariance: Floats) -
 
 def _covariance(values: Any, k: int) -> Floats:
     """A covariance [K, K]; of variances a diagonal one."""
-    array = np.asarray(_floats("covariance", values))
-    if array.ndim == 0:
-        array = array.reshape(1)
+    array = np.atleast_1d(_floats("covariance", values))
     if array.shape not in ((k,), (k, k)):
         raise ValueError(
             f"the covariance of {count(k, 'estimate')} must be {count(k, 'variance')} or a {k} × {k} matrix, "
@@ -182,10 +180,10 @@ def _labelled(what: str, values: Any) -> tuple[tuple[str, ...], Any]:
     if not (hasattr(values, "index") and hasattr(values, "to_numpy")):
         return (), values
     if hasattr(values, "columns"):
-        if what == "estimates" or set(values.columns) != set(values.index):
-            raise ValueError(
-                f"the {what} must not be a frame, unless it is a covariance with the same labels in rows and columns"
-            )
+        if what == "estimates":
+            raise ValueError("the estimates must be a number or a vector, got a frame; return a pair (estimates, covariance)")
+        if set(values.columns) != set(values.index):
+            raise ValueError("a frame of covariances must have the same labels in rows and columns")
         values = values[list(values.index)]
     return tuple(map(_name, values.index)), values.to_numpy()
 
@@ -198,9 +196,7 @@ def _name(label: Any) -> str:
 def _floats(what: str, values: Any) -> Floats:
     try:
         array = np.asarray(values)
-        if array.dtype.kind not in "fiu" and not (
-            array.dtype.kind == "O" and all(isinstance(v, Real) and not isinstance(v, bool) for v in array.flat)
-        ):
+        if array.dtype.kind not in "fiuO":
             raise TypeError
         return array.astype(np.float64)
     except (TypeError, ValueError):

@@ -14,7 +14,7 @@ from scipy import stats
 from .._checks import check_real
 from .._markup import element, to_html
 from .._optional import require
-from .._text import count, listed, number, number_beside
+from .._text import count, listed, number_beside
 from ..exceptions import ParameterValueError
 from .rubin import (
     COEFFICIENT_OF_VARIATION,
@@ -53,10 +53,10 @@ class JointTest(NamedTuple):
 class PooledEstimates:
     """Estimates pooled over several completed tables by Rubin's rules.
 
-    All arrays have an entry per parameter. If a parameter was transformed, ``estimate``, ``low`` and ``high`` are back in its
-    own units, and so are ``std_error`` and ``monte_carlo_error``, by the delta method. The interval is then not symmetric; it was
-    computed on the other scale. ``p`` tests that the transformed parameter is 0: a correlation of 0, a ratio of 1, a probability
-    of 1/2. All other arrays are on the scale on which it was pooled.
+    All arrays have an entry per parameter. If a parameter was transformed, ``estimate``, ``low`` and ``high`` are transformed
+    back; the interval is then not symmetric. ``std_error`` and ``monte_carlo_error`` are converted to the parameter's own units
+    by the delta method. ``p`` tests that the transformed parameter is 0: a correlation of 0, a ratio of 1, a probability of
+    1/2. All other arrays are on the scale on which it was pooled.
 
     Attributes
     ----------
@@ -216,7 +216,16 @@ class PooledEstimates:
             estimate, low, high = (number_beside(float(each[k]), error) for each in (self.estimate, self.low, self.high))
             df, p = float(self.df[k]), float(self.p[k])
             shown_df = f"{df:.1f}" if df < 1e4 else f"{df:.0e}"
-            yield name, estimate, number(error), shown_df, low, high, f"{p:.3f}" if p >= 5e-4 else "<.001", f"{self.fmi[k]:.3f}"
+            yield (
+                name,
+                estimate,
+                number_beside(error, error),
+                shown_df,
+                low,
+                high,
+                f"{p:.3f}" if p >= 5e-4 else "<.001",
+                f"{self.fmi[k]:.3f}",
+            )
 
     def __repr__(self) -> str:
         rows = [("", *_COLUMNS), *self._rows()]
