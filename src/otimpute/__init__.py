@@ -23,10 +23,12 @@ _HOME = {
     "SinkhornImputer": ".imputers",
     "fit_transform_many": ".imputers",
     "load": ".model_file",
+    "pool": ".inference",
+    "pool_estimates": ".inference",
     "report": ".reporting",
     "sinkhorn_divergence": ".transport",
 }
-_PACKAGES = ("baselines", "benchmark", "datasets", "estimator", "fitting", "metrics", "missingness", "transport")
+_PACKAGES = ("baselines", "benchmark", "datasets", "estimator", "fitting", "inference", "metrics", "missingness", "transport")
 
 if TYPE_CHECKING:
     from .auto import AutoImputer as AutoImputer
@@ -34,6 +36,8 @@ if TYPE_CHECKING:
     from .imputers import RoundRobinImputer as RoundRobinImputer
     from .imputers import SinkhornImputer as SinkhornImputer
     from .imputers import fit_transform_many as fit_transform_many
+    from .inference import pool as pool
+    from .inference import pool_estimates as pool_estimates
     from .model_file import load as load
     from .reporting import report as report
     from .transport import sinkhorn_divergence as sinkhorn_divergence
@@ -46,6 +50,8 @@ __all__ = [
     "__version__",
     "fit_transform_many",
     "load",
+    "pool",
+    "pool_estimates",
     "report",
     "sinkhorn_divergence",
 ]

@@ -8,8 +8,8 @@ from types import ModuleType
 from .exceptions import NotInstalledError
 
 
-def require(module: str, purpose: str, extra: str) -> ModuleType:
-    """Import ``module``, or explain which extra of otimpute brings it.
+def require(module: str, purpose: str, extra: str = "") -> ModuleType:
+    """Import ``module``, or explain which extra of otimpute brings it; without an extra it is installed by itself.
 
     >>> require("no_such_package", "drawing", "report")
     Traceback (most recent call last):
@@ -21,6 +21,5 @@ def require(module: str, purpose: str, extra: str) -> ModuleType:
         if error.name != module.partition(".")[0]:
             raise
         package = module.partition(".")[0]
-        raise NotInstalledError(
-            f'{purpose} needs the package {package!r}: pip install "otimpute[{extra}]"', name=package
-        ) from None
+        wanted = f'"otimpute[{extra}]"' if extra else package
+        raise NotInstalledError(f"{purpose} needs the package {package!r}: pip install {wanted}", name=package) from None

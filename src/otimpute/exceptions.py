@@ -124,6 +124,25 @@ class DivergedError(RuntimeError):
     """A computation diverged to NaN or infinity; the message says which parameter to change."""
 
 
+class AnalysisError(ValueError):
+    """An analysis failed in one of several completed tables, or what it returned there cannot be pooled.
+
+    Attributes
+    ----------
+    table : int
+        Position of the table, from 0.
+    problem : str
+        What went wrong there.
+    """
+
+    def __init__(self, table: int, problem: str) -> None:
+        super().__init__(table, problem)
+        self.table, self.problem = table, problem
+
+    def __str__(self) -> str:
+        return f"tables[{self.table}]: {self.problem}"
+
+
 class StoredFileError(ValueError):
     """A model file or checkpoint is damaged, not from otimpute, of a later version, or of another kind than expected."""
 
