@@ -19,6 +19,7 @@ __version__ = "0.1.0"
 _HOME = {
     "AutoImputer": ".auto",
     "MetaSinkhornImputer": ".imputers",
+    "MultipleImputer": ".inference",
     "RoundRobinImputer": ".imputers",
     "SinkhornImputer": ".imputers",
     "fit_transform_many": ".imputers",
@@ -36,6 +37,7 @@ if TYPE_CHECKING:
     from .imputers import RoundRobinImputer as RoundRobinImputer
     from .imputers import SinkhornImputer as SinkhornImputer
     from .imputers import fit_transform_many as fit_transform_many
+    from .inference import MultipleImputer as MultipleImputer
     from .inference import pool as pool
     from .inference import pool_estimates as pool_estimates
     from .model_file import load as load
@@ -45,6 +47,7 @@ if TYPE_CHECKING:
 __all__ = [
     "AutoImputer",
     "MetaSinkhornImputer",
+    "MultipleImputer",
     "RoundRobinImputer",
     "SinkhornImputer",
     "__version__",

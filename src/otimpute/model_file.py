@@ -7,6 +7,7 @@ from typing import Any
 
 from .catalogue import imputer_classes
 from .estimator import read_model
+from .inference import MultipleImputer
 
 
 def load(path: str | Path, *, model: Any = None, completer: Any = None) -> Any:
@@ -34,5 +35,5 @@ def load(path: str | Path, *, model: Any = None, completer: Any = None) -> Any:
     >>> otimpute.load(path).transform([[np.nan, np.nan]]).tolist()
     [[2.0, 2.0]]
     """
-    # Only the classes of the catalogue can come out of a file, whatever it says.
-    return read_model(path, imputer_classes(), {"model": model, "completer": completer})
+    # Only these classes can come out of a file, whatever it says.
+    return read_model(path, {**imputer_classes(), "MultipleImputer": MultipleImputer}, {"model": model, "completer": completer})

@@ -36,7 +36,6 @@ class GaussianEMModel(StandardisedModel):
                 spread[:, self.columns.varying] = self.method.conditional_std(missing[:, self.columns.varying])
         return (spread * self.columns.scaler.unit)[missing]
 
-
     def draw_cells(self, values: NDArray[np.floating], missing: NDArray[np.bool_], keys: NDArray[np.uint64]) -> Cells:
         """Draws of the missing entries given the rest of their row."""
         rows, holes = self.columns.standardise(values, missing)

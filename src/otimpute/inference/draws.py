@@ -3,28 +3,20 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Protocol, cast
 
 import numpy as np
 from numpy.typing import NDArray
 
 from .._random import generator
 from .._row_noise import keys_by_place
-from ..auto import AutoImputer
 from ..baselines import ChainedImputer, GaussianEMImputer, GaussianMixtureImputer
-from ..estimator import BaseImputer
-from ..exceptions import ParameterTypeError, ParameterValueError
+from ..estimator import BaseImputer, FitTask
 from ..fitting import CellFit, DrawingModel
-from ..estimator import FitTask
 from ..imputers import SinkhornImputer
 
-DRAWING: tuple[type[BaseImputer], ...] = (
-    ChainedImputer,
-    AutoImputer,
-    GaussianEMImputer,
-    GaussianMixtureImputer,
-    SinkhornImputer,
-)
+DRAWING: tuple[type[BaseImputer], ...] = (ChainedImputer, GaussianEMImputer, GaussianMixtureImputer, SinkhornImputer)
+_FEWEST_VALUES = 3  # of a column, that every model sees where there are so many
 
 
 class DrawSource(Protocol):
@@ -36,62 +28,52 @@ class DrawSource(Protocol):
 
 
 def check_draws(imputer: object) -> None:
-    """Raise unless an imputer draws, rather than guesses, what is missing."""
-    accepted = ", ".join(cls.__name__ for cls in DRAWING)
-    if not isinstance(imputer, DRAWING):
-        what = type(imputer).__name__ if isinstance(imputer, BaseImputer) else repr(imputer)
-        raise ParameterTypeError(
-            f"imputer must be one that can draw missing values at random, {accepted}, or None for the default; got {what}, "
-            "whose tables would all be alike"
-        )
-    if isinstance(imputer, AutoImputer) and imputer.target != "distribution":
-        raise ParameterValueError(
-            f'an AutoImputer draws values with target="distribution" only, got target={imputer.target!r}; its best guesses would '
-            "be nearly the same in all tables"
-        )
+    """Raise unless an imputer draws what is missing from a model that is drawn too."""
+    if isinstance(imputer, DRAWING):
+        return
+    accepted = ", ".join(f"{cls.__name__}()" for cls in DRAWING)
+    what = type(imputer).__name__ if isinstance(imputer, BaseImputer) else repr(imputer)
+    raise TypeError(
+        f"imputer must be None for the default, or one of {accepted}, got {what}: a multiple imputation needs random draws, "
+        "from another fit for each table"
+    )
 
 
-def draw_source(imputer: BaseImputer, task: FitTask) -> DrawSource:
+def draw_source(imputer: BaseImputer, task: FitTask, seed: int) -> DrawSource:
     """What makes the draws of the table of a ``task`` for an imputer that passed `check_draws`."""
     if isinstance(imputer, ChainedImputer):
-        return imputer.prepare_draws(task.values, task.missing, task.layout, seed=task.seed)
-    return ResampledFits(imputer, task, with_duplicates=not isinstance(imputer, AutoImputer))
+        return imputer.prepare_draws(task.values, task.missing, task.layout, seed=seed)
+    return BootstrapFits(imputer, task)
 
 
 @dataclass(frozen=True)
-class ResampledFits:
-    """Each draw is made by a model that is fitted to other rows of the table, so that draws know how uncertain it is.
-
-    The rows are a bootstrap sample. An imputer that hides values from itself must not find them in a copy of the row: it gets
-    a half of the rows, each once, which varies as much.
-    """
+class BootstrapFits:
+    """Each draw is made by a model that is fitted to a bootstrap sample of the rows, so that draws know how uncertain it is."""
 
     imputer: BaseImputer
     task: FitTask
-    with_duplicates: bool
 
     def draw(self, seed: int) -> CellFit:
         """One draw, and the model behind it."""
         values, missing = self.task.values, self.task.missing
-        rows = resample(missing, self.with_duplicates, generator(seed, "resampled rows"))
+        rows = bootstrap_rows(missing, generator(seed, "bootstrap rows"))
         fit = self.imputer.fit_cells(values[rows], missing[rows], self.task.layout, seed=seed)
-        model = fit.model
-        if not hasattr(model, "draw_cells"):
-            raise ParameterValueError("nothing was missing in the rows that were drawn; there must be more rows with missing values")
-        drawing: DrawingModel = model  # type: ignore[assignment]
-        return CellFit(drawing.draw_cells(values, missing, keys_by_place(len(values), seed)), model, fit.summary)
+        model = cast("DrawingModel", fit.model)
+        return CellFit(model.draw_cells(values, missing, keys_by_place(len(values), seed)), fit.model, fit.summary)
 
 
-def resample(missing: NDArray[np.bool_], with_duplicates: bool, rng: np.random.Generator) -> NDArray[np.int64]:
-    """Rows of a table at random, with some in which a column is observed for every column."""
-    n = len(missing)
-    rows = rng.integers(n, size=n) if with_duplicates else rng.choice(n, (n + 1) // 2, replace=False)
+def bootstrap_rows(missing: NDArray[np.bool_], rng: np.random.Generator) -> NDArray[np.int64]:
+    """Rows of a table drawn with replacement, with some more for columns of which hardly a value would be left.
+
+    >>> missing = np.zeros((50, 2), dtype=bool)
+    >>> missing[2:, 1] = True
+    >>> rows = bootstrap_rows(missing, np.random.default_rng(0))
+    >>> np.unique(rows[~missing[rows, 1]]).tolist()
+    [0, 1]
+    """
+    rows = rng.integers(len(missing), size=len(missing))
     for column in missing.T:
-        if np.count_nonzero(~column[rows]) < _FEWEST_VALUES:
-            observed = np.flatnonzero(~column)
-            more = np.setdiff1d(observed, rows)
-            rows = np.concatenate([rows, rng.permutation(more)[:_FEWEST_VALUES]])
+        if len(np.unique(rows[~column[rows]])) < _FEWEST_VALUES:
+            others = np.setdiff1d(np.flatnonzero(~column), rows)
+            rows = np.concatenate([rows, rng.permutation(others)[:_FEWEST_VALUES]])
     return np.sort(rows)
-
-
-_FEWEST_VALUES = 3  # of a column, that every model sees where there are so many

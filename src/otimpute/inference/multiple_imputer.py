@@ -19,8 +19,8 @@ from .._stored import Array, Kind, ListOf, Maybe
 from .._threads import Workers, n_threads
 from ..baselines import ChainedImputer
 from ..baselines.chained import ChainedFit
-from ..estimator import BaseImputer, Fitted, FitTask, Storable, Unfitted
-from ..exceptions import OtimputeWarning, ParameterValueError, StoredFileError
+from ..estimator import BaseImputer, FitTask, Fitted, Storable, Unfitted
+from ..exceptions import OtimputeWarning, StoredFileError
 from ..fitting import CellFit, FitProgress, progress_bar
 from ..table import Family, Table
 from .completed_tables import CompletedTables
@@ -40,9 +40,9 @@ class MultipleImputer(Storable, BaseEstimator):  # type: ignore[misc]
     ----------
     imputer : imputer or None, default=None
         What draws missing values. None is `ChainedImputer()`, which is proper: its parameters, residuals and categories are all
-        drawn. Others are fitted to resampled rows for each table, and their draws are less well calibrated
-        (docs/guide/multiple-imputation.md): ``GaussianEMImputer()``, which is what Amelia does; ``GaussianMixtureImputer()``;
-        ``SinkhornImputer()``; ``AutoImputer(target="distribution")``.
+        drawn. Others are fitted to a bootstrap sample of the rows for each table, and are less well calibrated
+        (docs/guide/multiple-imputation.md): ``GaussianEMImputer()``, which is what Amelia does, ``GaussianMixtureImputer()``
+        and ``SinkhornImputer()``.
     m : int, default=20
         How many tables.
     delta : dict, default=None
@@ -114,8 +114,9 @@ class MultipleImputer(Storable, BaseEstimator):  # type: ignore[misc]
             warnings.simplefilter("ignore", OtimputeWarning)
             task = base.begin_fit(X)
         _refuse_what_cannot_be_imputed(base, task)
-        source = draw_source(base, task)
-        seeds = generator(seed_from(self.random_state), "tables").integers(2**63, size=self.m).tolist()
+        seed = seed_from(self.random_state)
+        source = draw_source(base, task, seed)
+        seeds = generator(seed, "tables").integers(2**63, size=self.m).tolist()
         begun = time.perf_counter()
         fits: list[CellFit] = []
         n_at_once = n_threads(self.n_jobs)
@@ -152,7 +153,7 @@ class MultipleImputer(Storable, BaseEstimator):  # type: ignore[misc]
         check_is_fitted(self)
         if not hasattr(self, "_task"):
             raise AttributeError(
-                "a model file holds what was imputed, not the table itself; pass the table that was fitted to complete(X) instead"
+                "a model file holds what was imputed, not the table itself: call complete(X) with the table that was fitted"
             )
         return self._tables(self._task.table, self._original)
 
@@ -166,9 +167,7 @@ class MultipleImputer(Storable, BaseEstimator):  # type: ignore[misc]
         return self._tables(table, X)
 
     def _tables(self, table: Table, original: Any) -> CompletedTables:
-        return CompletedTables(
-            len(self.imputers_), lambda k: self.imputers_[k].complete_cells(table, self._cells[k]), original
-        )
+        return CompletedTables(len(self.imputers_), lambda k: self.imputers_[k].complete_cells(table, self._cells[k]), original)
 
     def _checked_imputer(self) -> BaseImputer:
         check_count(
@@ -180,7 +179,7 @@ class MultipleImputer(Storable, BaseEstimator):  # type: ignore[misc]
         base = clone(base)
         if self.delta is not None:
             if not isinstance(base, ChainedImputer):
-                raise ParameterValueError(
+                raise ValueError(
                     f"delta needs the default imputer or a ChainedImputer, got {type(base).__name__}; pass imputer=None"
                 )
             base.set_params(delta=self.delta)
@@ -218,7 +217,7 @@ def _refuse_what_cannot_be_imputed(base: BaseImputer, task: FitTask) -> None:
             raise ValueError(f"column {names[k]!r} has no observed value, so nothing can be drawn for it; drop it")
         if holes[:, k].any() and code.family == Family.ANY:
             raise ValueError(
-                f"column {names[k]!r} has missing values that cannot be imputed: it holds texts that rarely repeat, or values that "
-                "are neither numbers, categories nor dates; convert it, drop it, or pass "
+                f"column {names[k]!r} has missing values that cannot be imputed: it holds texts that rarely repeat, or values "
+                "that are neither numbers, categories nor dates; convert it, drop it, or pass "
                 f"imputer={type(base).__name__}(max_categories=None) to use all texts"
             )

@@ -143,12 +143,12 @@ class PreparedDraws:
                     check_deadline(deadline)
                     if len(target.observed) == len(holes) and k < self.n_rounds - 1:
                         continue  # nothing is missing, but it may be in new rows
-                    column = ColumnDraws.fit(
+                    model_of_column = ColumnDraws.fit(
                         current, target.columns, target.inputs, target.observed, target.rule, n_trees=self.n_trees, rng=rng,
                         low=target.low, high=target.high, adjustment=target.adjustment,
                     )  # fmt: skip
-                    redraw(column, current, holes, own, k * len(self.targets) + place)
-                    models.append(column)
+                    redraw(model_of_column, current, holes, own, k * len(self.targets) + place)
+                    models.append(model_of_column)
                     drawn = current[holes[:, target.columns[0]], target.columns[0]]
                     if len(drawn):
                         trace[k, place] = drawn.mean(), drawn.std()
@@ -162,9 +162,9 @@ class PreparedDraws:
             cells = np.empty(len(of_fitted))
             cells[of_fitted] = self.columns.restore(current, self.missing[self.rows])
             cells[~of_fitted] = model.draw_cells(self.values[others], self.missing[others], keys[others])
-        place = np.tile([self.columns.varying[target.columns[0]] for target in self.targets], self.n_rounds).astype(np.int64)
+        column = np.tile([self.columns.varying[target.columns[0]] for target in self.targets], self.n_rounds).astype(np.int64)
         means, spreads = trace.reshape(-1, 2).T
-        trace = np.stack([self.columns.scaler.restore(means, place), spreads * self.columns.scaler.unit[place]], axis=1)
+        trace = np.stack([self.columns.scaler.restore(means, column), spreads * self.columns.scaler.unit[column]], axis=1)
         traced = tuple(target.place for target in self.targets)
         return ChainedFit(cells, model, FitSummary(n_steps=self.n_rounds), traced, trace.reshape(self.n_rounds, -1, 2))
 

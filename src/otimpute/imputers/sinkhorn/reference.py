@@ -68,7 +68,6 @@ class Reference:
 
         each_in_threads(settle, [slice(i, i + _CHUNK) for i in range(0, len(values), _CHUNK)], n_jobs)
 
-
     def draw(self, values: NDArray[np.float32], missing: NDArray[np.bool_], chance: NDArray[np.float64]) -> None:
         """Replace the missing entries of rows that `impute` completed by draws, by a random number from 0 to 1 per row.
 
@@ -76,7 +75,8 @@ class Reference:
         often as its share says, and follows it in the missing part: ``x_M = y_M − Λ_MM⁻¹ Λ_MO (x_O − y_O)``.
         """
         d = len(self.points)
-        around = GaussianModel(np.zeros(d), np.linalg.inv(self.precision) if self.precision.size else np.eye(d), 0, True)
+        covariance = np.asarray(np.linalg.inv(self.precision) if self.precision.size else np.eye(d), dtype=np.float64)
+        around = GaussianModel(np.zeros(d), covariance, n_iterations=0, converged=True)
         for begin in range(0, len(values), _FOR_DRAWS):
             rows = slice(begin, begin + _FOR_DRAWS)
             score = self.offset + values[rows, :d] @ self.slope
