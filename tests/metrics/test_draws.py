@@ -120,7 +120,7 @@ def test_failed_draws_have_no_score(tables, score) -> None:
 @pytest.mark.parametrize(
     ("shapes", "message"),
     [
-        (((2, 2), (2, 2), (2, 2)), r"draws must be tables \[m, n, d\], got an array of shape \(2, 2\); pass \[X_imputed\]"),
+        (((2, 2), (2, 2), (2, 2)), r"draws must be tables \[m, n, d\], got shape \(2, 2\); pass \[X_imputed\]"),
         (((2, 2), (0, 2, 2), (2, 2)), r"draws must be tables \[m, n, d\]"),
         (((2, 2), (1, 2, 2), (2, 2)), "at least 2 draws, got 1; pass fair=False"),
         (((2, 2), (3, 2, 4), (2, 2)), "the same shape"),

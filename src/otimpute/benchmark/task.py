@@ -70,9 +70,11 @@ class Task:
         return np.random.default_rng(list(hashlib.sha256(canonical(purpose).encode()).digest()))
 
     def as_dict(self) -> dict[str, Any]:
-        """Return the task as a dictionary, without ``n_draws`` if draws are not scored: so are keys and records of before."""
+        """Return the task as a dictionary; without ``n_draws=1``, so that keys and records are those from before it existed."""
         content = asdict(self)
-        return content if self.n_draws > 1 else {name: value for name, value in content.items() if name != "n_draws"}
+        if self.n_draws == 1:
+            del content["n_draws"]
+        return content
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> Self:

@@ -85,7 +85,7 @@ def energy_score(X_true: ArrayLike, draws: ArrayLike, missing: ArrayLike, *, fai
     m, rows = len(sample), holes.any(axis=1)
     gaps = np.where(holes[rows], sample[:, rows] - true[rows], 0.0)
     far = np.linalg.norm(gaps, axis=2).mean(axis=0)
-    between = sum(np.linalg.norm(gaps[k] - gaps[l], axis=1) for k, l in combinations(range(m), 2))
+    between = sum(np.linalg.norm(one - other, axis=1) for one, other in combinations(gaps, 2))
     score = float(np.mean(far - between / _n_pairs(m, fair)))
     return score if math.isfinite(score) else math.inf  # squares that overflow give infinity − infinity
 
@@ -101,7 +101,7 @@ def _check_draws(
     """Return the true table, the draws and ``missing`` as arrays of matching shapes, finite where they are scored."""
     sample = np.asarray(draws, dtype=np.float64)
     if sample.ndim != 3 or not len(sample):
-        raise ValueError(f"draws must be tables [m, n, d], got an array of shape {sample.shape}; pass [X_imputed] for one table")
+        raise ValueError(f"draws must be tables [m, n, d], got shape {sample.shape}; pass [X_imputed] for one table")
     if fair and len(sample) == 1:
         raise ValueError("the fair score needs at least 2 draws, got 1; pass fair=False for the score of a single table")
     true, _, holes = check_tables(X_true, sample[0], missing)

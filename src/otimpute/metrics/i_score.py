@@ -48,8 +48,8 @@ def energy_i_score(
         Numbers, NaN where missing.
     impute : imputer or callable
         An imputer with ``fit_transform``, whose ``random_state`` is set for every draw if it has one; or a function
-        ``(X_incomplete, seed)`` that returns the completed array. It is called 1 + ``n_draws`` × (number of columns) times, with
-        tables of at least two columns. For a method that does not draw at random, pass ``n_draws=1, fair=False``.
+        ``(X_incomplete, seed)`` that returns the completed array. It is used 1 + ``n_draws`` × (number of scored columns)
+        times, on tables of at least two columns. For a method that does not draw at random pass ``n_draws=1, fair=False``.
     n_draws : int, default=20
         Draws for every column.
     max_columns : int or None, default=None
@@ -144,7 +144,7 @@ def _test_rows(missing: NDArray[np.bool_], j: int) -> tuple[NDArray[np.bool_], l
     """Return the test rows [n] of a column, and its predictors."""
     others = [k for k in range(missing.shape[1]) if k != j]
     test = ~missing[:, j]
-    n_missing = missing[np.ix_(test, others)].sum(axis=0)
+    n_missing = missing[test][:, others].sum(axis=0)
     if n_missing.all():
         test = test & ~missing[:, others[int(n_missing.argmin())]]
     return test, [k for k in others if not missing[test, k].any()]
