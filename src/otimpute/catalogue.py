@@ -125,7 +125,7 @@ METHODS: Mapping[str, MethodEntry] = {method.name: method for method in (
     MethodEntry("kernel_ridge", "baselines.kernel_ridge:KernelRidgeImputer", "kernel ridge (ours)",
            "Kernel ridge regression for each column.", ours=True, expert=8),
     MethodEntry("chained", "baselines.chained.chained_imputer:ChainedImputer", "chained draws (ours)",
-           "Random draws by chained equations; several of them are a multiple imputation.", ours=True),
+           "Random draws by chained equations; several of them are a multiple imputation.", ours=True, draws=True),
     MethodEntry("auto", "auto.auto_imputer:AutoImputer", "AutoImputer",
            "Weighted average of several methods, by how well they recover hidden values.",
            MethodStyle("#0b0b0b", "", (6, 1, 0)), ours=True),
