@@ -23,7 +23,7 @@ FRAMES = [pd.DataFrame(table, columns=["y", "a", "b"]) for table in TABLES]
 def least_squares(table: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Slopes and their covariance."""
     y, X = table[:, 0], np.column_stack([np.ones(len(table)), table[:, 1:]])
-    coefficients, residual, *_ = np.linalg.lstsq(X, y)
+    coefficients, residual, *_ = np.linalg.lstsq(X, y, rcond=None)
     covariance = np.linalg.inv(X.T @ X) * residual / (len(X) - 3)
     return coefficients[1:], covariance[1:, 1:]
 
