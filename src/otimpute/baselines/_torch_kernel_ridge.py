@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from .._deadline import check_deadline
 
 if TYPE_CHECKING:
-    from .kernel_ridge import RowKernel
+    from .kernel_ridge import KernelRound, RowKernel
     from .standardised import Holes
 
 _SIMILARITIES_AT_ONCE = 1 << 26  # half a GiB
@@ -23,22 +23,23 @@ Weights = tuple[NDArray[np.float32], ...]  # weights, slopes, centre, low, high:
 
 
 class TorchKernelRidge:
-    """Learns and applies rounds for the columns ``targets``, on torch's ``device``."""
+    """A round over the columns ``targets``, on torch's ``device``: learned from some rows, applied to all."""
 
-    def __init__(self, kernel: RowKernel, targets: list[NDArray[np.int64]], device: str, deadline: float):
-        self._kernel, self._targets, self._device, self._deadline = kernel, targets, device, deadline
-
-    def learn(
+    def __init__(
         self,
-        rows: NDArray[np.float32],
-        holes: Holes,
-        landmarks: NDArray[np.float32],
-        ridge: float,
-        landmark_noise: float,
-    ) -> Weights:
-        """The weights of one round; ``landmarks`` as many as rows are the rows."""
-        (d, n_landmarks), n = landmarks.shape, len(rows)
-        x, at, seen = self._tensor(rows), self._tensor(landmarks), torch.from_numpy(~holes).to(self._device)
+        kernel: RowKernel,
+        targets: list[NDArray[np.int64]],
+        landmarks: NDArray[np.float32],  # [d, R]
+        device: str,
+        deadline: float,
+    ):
+        self._kernel, self._targets, self._device, self._deadline = kernel, targets, device, deadline
+        self._landmarks = self._tensor(landmarks)
+
+    def learn(self, rows: NDArray[np.float32], holes: Holes, ridge: float, landmark_noise: float) -> Weights:
+        """The weights; landmarks as many as rows are the rows."""
+        at, x, seen = self._landmarks, self._tensor(rows), torch.from_numpy(~holes).to(self._device)
+        (d, n_landmarks), n = at.shape, len(rows)
         weights, slopes = torch.zeros_like(at), self._zeros(d, d)
         centre, low, high = (self._zeros(d) for _ in range(3))
         failed = torch.zeros((), dtype=torch.int32, device=self._device)
@@ -46,17 +47,19 @@ class TorchKernelRidge:
             check_deadline(self._deadline)
             if holes[:, columns[0]].all():  # possible among a sample of the rows
                 continue
-            own, known = slice(columns[0], columns[-1] + 1), seen[:, columns[:1]]
+            own = slice(int(columns[0]), int(columns[-1]) + 1)
+            known = seen[:, own][:, :1]
             truth = x[:, own]
             centre[own] = torch.where(known, truth, 0.0).sum(0) / known.sum()
             low[own], high[own] = torch.where(known, truth, torch.inf).amin(0), torch.where(known, truth, -torch.inf).amax(0)
             straight = self._kernel.scales(d - len(columns))[1]
-            of_rows = torch.where(known, self._similar(x, at, own, straight), 0.0)
+            of_rows = torch.where(known, self._similar(x, own, straight), 0.0)
             right = torch.where(known, truth - centre[own], 0.0)
             if n_landmarks == n:
                 system, on_diagonal = torch.where(known.mT, of_rows, 0.0), ridge
             else:  # minimise ‖truth − of_rows w‖² + ridge wᵀ of_landmarks w
-                system, on_diagonal = of_rows.mT @ of_rows + ridge * self._similar(at.mT, at, own, straight), ridge * landmark_noise
+                system, on_diagonal = ridge * self._similar(at.mT, own, straight), ridge * landmark_noise
+                system += of_rows.mT @ of_rows
                 right = of_rows.mT @ right
             system.diagonal().add_(on_diagonal)
             factor, info = torch.linalg.cholesky_ex(system)
@@ -68,27 +71,26 @@ class TorchKernelRidge:
             raise np.linalg.LinAlgError("the kernel is not positive: some values are too large")
         return tuple(each.float().cpu().numpy() for each in (weights, slopes, centre, low, high))
 
-    def apply(
-        self, rows: NDArray[np.float32], holes: Holes, landmarks: NDArray[np.float32], learned: Weights
-    ) -> NDArray[np.float32]:
+    def apply(self, learned: KernelRound, rows: NDArray[np.float32], holes: Holes) -> NDArray[np.float32]:
         """Rows with every missing entry predicted from the other columns."""
-        x, at = self._tensor(rows), self._tensor(landmarks)
-        weights, slopes, centre, low, high = map(self._tensor, learned)
+        x, weights, slopes = (self._tensor(each) for each in (rows, learned.weights, learned.slopes))
+        centre, low, high = (self._tensor(each) for each in (learned.centre, learned.low, learned.high))
         following = rows.copy()
-        at_once = max(_SIMILARITIES_AT_ONCE // at.shape[1], 1)
+        at_once = max(_SIMILARITIES_AT_ONCE // weights.shape[1], 1)
         for columns in self._targets:
             check_deadline(self._deadline)
-            own, incomplete = slice(columns[0], columns[-1] + 1), np.flatnonzero(holes[:, columns[0]])
+            own = slice(int(columns[0]), int(columns[-1]) + 1)
+            incomplete = np.flatnonzero(holes[:, columns[0]])
             for begin in range(0, len(incomplete), at_once):
                 some = incomplete[begin : begin + at_once]
                 inputs = x[torch.from_numpy(some).to(self._device)]
-                predicted = centre[own] + self._similar(inputs, at, own) @ weights[own].mT + inputs @ slopes[own].mT
+                predicted = centre[own] + self._similar(inputs, own) @ weights[own].mT + inputs @ slopes[own].mT
                 following[some, own] = torch.clamp(predicted, low[own], high[own]).float().cpu().numpy()
         return following
 
-    def _similar(self, x: torch.Tensor, at: torch.Tensor, without: slice, straight: float = 0.0) -> torch.Tensor:
-        """Kernels [n, R] of rows with landmarks [d, R], without some columns."""
-        x, at = x.clone(), at.clone()
+    def _similar(self, x: torch.Tensor, without: slice, straight: float = 0.0) -> torch.Tensor:
+        """Kernels [n, R] of rows with landmarks, without some columns."""
+        x, at = x.clone(), self._landmarks.clone()
         x[:, without], at[without] = 0, 0
         product = x @ at
         distance = x.square().sum(1, keepdim=True) + at.square().sum(0) - 2 * product

@@ -55,7 +55,7 @@ class GaussianEMImputer(StandardisedImputer):
         Threads; None is one, -1 all cores. The result does not depend on it.
     device : {"auto", "cpu", "cuda"}, default="auto"
         Where to compute: ``"cuda"`` is a GPU, by torch; ``"auto"`` takes one if there is one and the CPU would take about
-        20 s or more. The result is the same up to rounding.
+        20 s or more. The result is the same up to rounding. New rows are always imputed on the CPU.
     missing_values, add_indicator, keep_empty_features, integers, constraints, max_categories
         As in `SinkhornImputer`.
 

@@ -98,8 +98,7 @@ class GaussianMixtureImputer(StandardisedImputer):
     n_jobs : int or None, default=None
         Threads; None is one, -1 all cores. The result does not depend on it.
     device : {"auto", "cpu", "cuda"}, default="auto"
-        Where to compute: ``"cuda"`` is a GPU, by torch; ``"auto"`` takes one if there is one and the CPU would take about
-        20 s or more. The result is the same up to rounding.
+        Where to compute, as in `GaussianEMImputer`.
     random_state : int, Generator, RandomState or None, default=None
         Same seed, same result.
     missing_values, add_indicator, keep_empty_features, integers, constraints, max_categories

@@ -155,8 +155,7 @@ class KernelRidgeImputer(RefiningImputer):
     n_jobs : int or None, default=None
         Threads; None is one, -1 all cores. The result does not depend on it.
     device : {"auto", "cpu", "cuda"}, default="auto"
-        Where to compute: ``"cuda"`` is a GPU, by torch; ``"auto"`` takes one if there is one and the CPU would take about
-        20 s or more. The result is the same up to rounding. The first guess is the CPU's.
+        Where to compute, as in `GaussianEMImputer`; the first guess is the CPU's.
     random_state : int, Generator, RandomState or None, default=None
         Same seed, same result; without effect where every row is a landmark.
     missing_values, add_indicator, keep_empty_features, integers, constraints, max_categories
@@ -212,8 +211,8 @@ class KernelRidgeImputer(RefiningImputer):
 
     def _fit_rows(self, training: TrainingSet) -> RowFit:
         n, d = training.rows.shape
-        work = self.n_rounds * self.n_landmarks * (d * min(n, self.max_rows) * self.n_landmarks + _PREDICTION * training.holes.sum())
-        seconds = work / _WORK_A_SECOND / n_threads(self.n_jobs)
+        by_landmark = d * min(n, self.max_rows) * self.n_landmarks + _PREDICTION * training.holes.sum()
+        seconds = self.n_rounds * self.n_landmarks * by_landmark / _WORK_A_SECOND / n_threads(self.n_jobs)
         return Device(self.device, seconds).run_torch(f"a fit of {n} × {d} values", lambda place: self._fit_on(place, training))
 
     def _fit_on(self, torch_device: str | None, training: TrainingSet) -> RowFit:
@@ -230,10 +229,10 @@ class KernelRidgeImputer(RefiningImputer):
                 if torch_device is not None:
                     from ._torch_kernel_ridge import TorchKernelRidge
 
-                    on_torch = TorchKernelRidge(method.kernel, targets, torch_device, training.deadline)
-                    weights = on_torch.learn(known, holes[chosen], landmarks, self.ridge, _LANDMARK_NOISE)
-                    method.rounds.append(KernelRound(landmarks, *weights))
-                    rows = on_torch.apply(rows, holes, landmarks, weights)
+                    on_torch = TorchKernelRidge(method.kernel, targets, landmarks, torch_device, training.deadline)
+                    learned = KernelRound(landmarks, *on_torch.learn(known, holes[chosen], self.ridge, _LANDMARK_NOISE))
+                    method.rounds.append(learned)
+                    rows = on_torch.apply(learned, rows, holes)
                     continue
                 learned = self._learn(method.kernel, known, holes[chosen], landmarks, targets, training.deadline, workers)
                 method.rounds.append(learned)

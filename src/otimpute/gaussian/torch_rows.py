@@ -17,6 +17,7 @@ import torch
 from numpy.typing import NDArray
 
 _STEP = 4  # sizes of blocks are multiples of it: fewer calls for more rows each
+_MATRICES_AT_ONCE = 65_535  # as many as a GPU's grid has places; some libraries fail at more
 _BYTES_AT_ONCE = 1 << 30
 
 Sums = tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]]
@@ -64,7 +65,8 @@ class TorchRows:
         starts = np.flatnonzero(np.diff(size, prepend=-1))
         for start, end in zip(starts, [*starts[1:], len(size)], strict=True):
             q = int(size[start])
-            at_once = max(_BYTES_AT_ONCE // (8 * n_components * (q * (d + 4 * q) + 4 * d)), 1)
+            n_matrices = min(_BYTES_AT_ONCE // (8 * (q * (d + 4 * q) + 4 * d)), _MATRICES_AT_ONCE)
+            at_once = max(n_matrices // n_components, 1)
             for begin in range(start, end, at_once):
                 rows = slice(begin, min(begin + at_once, end))
                 holes = missing[rows]
