@@ -39,7 +39,7 @@ def test_em_on_a_gpu_is_that_on_the_cpu(n: int, d: int, rate: float, device: str
     assert (gpu.n_iterations, gpu.converged) == (cpu.n_iterations, cpu.converged)
     np.testing.assert_allclose(gpu.mean, cpu.mean, rtol=0, atol=1e-10)
     np.testing.assert_allclose(gpu.covariance, cpu.covariance, rtol=0, atol=1e-10)
-    np.testing.assert_allclose(cpu.fill(values, missing, device), cpu.fill(values, missing), rtol=0, atol=1e-10)
+    np.testing.assert_allclose(cpu.fill(values, missing, torch_device=device), cpu.fill(values, missing), rtol=0, atol=1e-10)
 
 
 @DEVICES
@@ -84,13 +84,15 @@ def test_sums_over_rows_are_those_of_the_textbook(device: str) -> None:
             varies[i, c][np.ix_(hole, hole)] = covariance[c][np.ix_(hole, hole)] - slope @ covariance[c][np.ix_(seen, hole)]
     part = softmax(log_density, axis=1)
     away = completed - mean
-    rows = torch_rows.TorchRows(values, missing, k, device)
-    drift, scatter, mass = rows.learn(share, mean, covariance)
-    np.testing.assert_allclose(mass, part.sum(axis=0), atol=1e-10)
-    np.testing.assert_allclose(drift, np.einsum("nk,nka->ka", part, away), atol=1e-10)
+    rows = torch_rows.TorchRows(np.where(missing, 5.0, values), missing, k, device)
+    sums = rows.learn(share, mean, covariance)
+    np.testing.assert_allclose(sums.mass, part.sum(axis=0), atol=1e-10)
+    np.testing.assert_allclose(sums.drift, np.einsum("nk,nka->ka", part, away), atol=1e-10)
     products = away[..., :, None] * away[..., None, :] + varies
-    np.testing.assert_allclose(scatter, np.einsum("nk,nkab->kab", part, products), atol=1e-10)
-    np.testing.assert_allclose(rows.holes(), np.einsum("nk,nka->na", part, completed)[missing], atol=1e-10)
+    np.testing.assert_allclose(sums.scatter, np.einsum("nk,nkab->kab", part, products), atol=1e-10)
+    expected = np.einsum("nk,nka->na", part, completed)[missing]
+    np.testing.assert_allclose(rows.holes(), expected, atol=1e-10)
+    assert sums.moved == pytest.approx(((expected - 5) ** 2).sum())
 
 
 @DEVICES
@@ -102,8 +104,9 @@ def test_little_memory_at_a_time_gives_the_same(limit: str, device: str, monkeyp
     monkeypatch.setattr(torch_rows, limit, 7)
     in_parts = torch_rows.TorchRows(values, missing, 2, device)
     assert len(in_parts._chunks) > len(whole._chunks)
-    for found, expected in zip(in_parts.learn(share, mean, covariance), whole.learn(share, mean, covariance), strict=True):
-        np.testing.assert_allclose(found, expected, rtol=1e-12, atol=1e-12)
+    found, expected = (rows.learn(share, mean, covariance) for rows in (in_parts, whole))
+    for name in ("drift", "scatter", "mass"):
+        np.testing.assert_allclose(getattr(found, name), getattr(expected, name), rtol=1e-12, atol=1e-12, err_msg=name)
     np.testing.assert_allclose(in_parts.holes(), whole.holes(), rtol=1e-12, atol=1e-12)
 
 

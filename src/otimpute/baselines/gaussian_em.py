@@ -124,7 +124,7 @@ class GaussianEMImputer(StandardisedImputer):
                 torch_device=torch_device,
             )
         summary = FitSummary(n_steps=model.n_iterations, converged=model.converged)
-        return RowFit(model.fill(training.rows, training.holes, torch_device), model, summary)
+        return RowFit(model.fill(training.rows, training.holes, torch_device=torch_device), model, summary)
 
     def _publish(self) -> None:
         method = self._model.method

@@ -178,7 +178,7 @@ class GaussianMixtureImputer(StandardisedImputer):
             gaussian = fit_gaussian(
                 rows, holes, tolerance=_CLOSE_ENOUGH, deadline=deadline, workers=workers, torch_device=torch_device
             )
-            start = gaussian.fill(rows, holes, torch_device)
+            start = gaussian.fill(rows, holes, torch_device=torch_device)
             check_deadline(deadline)
             for place, size in enumerate(self._sizes_for(*rows.shape)):
                 try:

@@ -41,13 +41,13 @@ class GaussianModel:
     converged: bool
 
     def fill(
-        self, values: NDArray[np.float64], missing: NDArray[np.bool_], torch_device: str | None = None
+        self, values: NDArray[np.float64], missing: NDArray[np.bool_], *, torch_device: str | None = None
     ) -> NDArray[np.float64]:
         """Replace the missing entries of ``values [n, d]`` by their conditional means; row by row, nothing is refitted."""
         filled = np.array(values, dtype=np.float64)
         if torch_device is not None:
-            found = rows_on(torch_device, filled, missing, 1).fill(np.ones(1), self.mean[None], self.covariance[None])
-            filled[missing] = found
+            rows = rows_on(torch_device, filled, missing, 1)
+            filled[missing] = rows.fill(np.ones(1), self.mean[None], self.covariance[None])
             return filled
         precision = np.linalg.inv(self.covariance)
         _expect(filled, missing, order_by_pattern(missing), self.mean, precision, _NOT_WANTED)
@@ -96,7 +96,7 @@ def fit_gaussian(
     filled = np.where(missing, mean, values)
     variance = ((filled - mean) ** 2).sum(axis=0) / n_observed + _SMALLEST_VARIANCE
     covariance = np.diag(variance)
-    on_torch = None if torch_device is None else rows_on(torch_device, values, missing, 1)
+    on_torch = None if torch_device is None else rows_on(torch_device, filled, missing, 1)
     parts = np.array_split(order_by_pattern(missing), number_of_parts(n, _ROWS_PER_PART)) if on_torch is None else []
     previous = filled[missing]
     converged = previous.size == 0
@@ -106,10 +106,9 @@ def fit_gaussian(
         if iteration == 1:  # columns are independent yet: holes get means, and vary as their columns do
             conditional = np.diag(missing.sum(axis=0) * variance)
         elif on_torch is not None:
-            drift, scatter, _ = (each[0] for each in on_torch.learn(np.ones(1), mean[None], covariance[None]))
+            (drift,), (scatter,), _, moved = on_torch.learn(np.ones(1), mean[None], covariance[None])
             mean = mean + drift / n
             scatter -= np.outer(drift, drift) / n  # it was about the mean before
-            filled[missing] = on_torch.holes()
         else:
             precision = np.linalg.inv(covariance)
 
@@ -123,14 +122,15 @@ def fit_gaussian(
             mean = filled.mean(axis=0)
             centred = filled - mean
             scatter = centred.T @ centred + conditional
+            current = filled[missing]
+            moved = float(((current - previous) ** 2).sum())
+            previous = current
         scatter[np.diag_indices(d)] += n * _SMALLEST_VARIANCE
         covariance = (scatter + np.diag(np.diag(scatter)) * (prior_rows / n)) / (n + prior_rows)
-        current = filled[missing]
         # The first expectation, under independent columns, only repeats the means: it cannot tell convergence.
-        if current.size == 0 or (iteration > 1 and np.sqrt(np.mean((current - previous) ** 2)) <= tolerance):
+        if converged or (iteration > 1 and np.sqrt(moved / previous.size) <= tolerance):
             converged = True
             break
-        previous = current
         now = time.perf_counter()
         if iteration > 1 and 2 * now - begun >= deadline:
             break

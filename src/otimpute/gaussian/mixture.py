@@ -200,7 +200,7 @@ def fit_mixture(
         return np.asarray((centred * belongs[:, k, None]).T @ centred)
 
     scatter = np.array(workers.map(scatter_of, range(n_components)))
-    on_torch = None if torch_device is None else rows_on(torch_device, values, missing, n_components)
+    on_torch = None if torch_device is None else rows_on(torch_device, np.where(missing, start, values), missing, n_components)
     parts = _parts_of(missing, n_components, number_of_parts(n, _ROWS_PER_PART)) if on_torch is None else []
     filled, entries = np.array(values), np.flatnonzero(missing)
     previous = start.take(entries)
@@ -208,8 +208,7 @@ def fit_mixture(
         share, covariance = _maximise(mass, scatter, n, prior)
         if on_torch is not None:
             check_deadline(deadline)
-            drift, scatter, mass = on_torch.learn(share, mean, covariance)
-            filled[missing] = on_torch.holes()
+            drift, scatter, mass, moved = on_torch.learn(share, mean, covariance)
         else:
             prepared = _prepare(share, mean, covariance)
 
@@ -225,15 +224,16 @@ def fit_mixture(
             shapes = (d,), (d, d), ()
             drift, scatter, mass = [_from_lanes(each, n_components, *shape) for each, shape in zip(sums, shapes, strict=True)]
             scatter += np.tril(scatter, -1).transpose(0, 2, 1)
+            current = filled.take(entries)
+            moved = float(((current - previous) ** 2).sum())
+            previous = current
         # Statistics are about the old means, which keeps them accurate; move them to the new ones.
         step = (drift + overall - mean) / (mass[:, None] + 1)
         mean = mean + step
         scatter += mass[:, None, None] * step[:, :, None] * step[:, None, :]
         scatter -= drift[:, :, None] * step[:, None, :] + step[:, :, None] * drift[:, None, :]
-        current = filled.take(entries)
-        if iteration and (current.size == 0 or np.sqrt(np.mean((current - previous) ** 2)) <= tolerance):
+        if iteration and (entries.size == 0 or np.sqrt(moved / entries.size) <= tolerance):
             break
-        previous = current
     share, covariance = _maximise(mass, scatter, n, prior)
     return MixtureModel(share, mean, covariance, n_iterations=iteration + 1)
 

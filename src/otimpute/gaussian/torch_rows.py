@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 import torch
@@ -20,7 +21,14 @@ _STEP = 4  # sizes of blocks are multiples of it: fewer calls for more rows each
 _MATRICES_AT_ONCE = 65_535  # as many as a GPU's grid has places; some libraries fail at more
 _BYTES_AT_ONCE = 1 << 30
 
-Sums = tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]]
+
+class Sums(NamedTuple):
+    """Over rows, by component; and of squares of how far values moved that were filled in."""
+
+    drift: NDArray[np.float64]  # [K, d]: distances from the component's mean
+    scatter: NDArray[np.float64]  # [K, d, d]: products of these
+    mass: NDArray[np.float64]  # [K]: shares
+    moved: float
 
 
 @dataclass(frozen=True)
@@ -44,7 +52,7 @@ class _Weighed:
 
 
 class TorchRows:
-    """A table with holes on torch's ``device``, for ``n_components`` Gaussians at a time."""
+    """A table with holes on torch's ``device``, for ``n_components`` Gaussians at a time; what is in the holes is replaced."""
 
     def __init__(self, values: NDArray[np.float64], missing: NDArray[np.bool_], n_components: int, device: str):
         n, d = values.shape
@@ -56,9 +64,9 @@ class TorchRows:
         place_of[order] = np.arange(n)
         row, column = np.nonzero(missing)
         self._entries = self._tensor(place_of[row] * (d + 1) + column)  # the missing ones, in the order of the table
-        values, missing = np.where(missing, 0.0, values)[order], missing[order]
-        self._filled = self._tensor(np.column_stack([values, np.zeros(n)]))  # [n, D]
-        self._chunks = list(self._split(missing, size[order], n_components))
+        self._filled = self._tensor(np.column_stack([values[order], np.zeros(n)]))  # [n, D]
+        self._chunks = list(self._split(missing[order], size[order], n_components))
+        self._moved = self._zeros()
 
     def _split(self, missing: NDArray[np.bool_], size: NDArray[np.int64], n_components: int) -> Iterator[_Chunk]:
         d = missing.shape[1]
@@ -79,10 +87,7 @@ class TorchRows:
                 )
 
     def learn(self, share: NDArray[np.float64], mean: NDArray[np.float64], covariance: NDArray[np.float64]) -> Sums:
-        """Fill the holes with their expectation under Gaussians of these shares, means and covariances.
-
-        Sums over rows, by component: of distances from its mean, of their products, and of shares.
-        """
+        """Fill the holes with their expectation under Gaussians of these shares, means and covariances; sums over rows."""
         k, d = mean.shape
         drift, scatter, mass = (self._zeros(k, *shape) for shape in ((1, d + 1), (d + 1, d + 1), ()))
         for weighed in self._weigh(share, mean, covariance):
@@ -91,7 +96,8 @@ class TorchRows:
             scatter += (part[..., None] * away).mT @ away
             scatter += self._conditional(weighed)
             mass += part.sum(1)
-        return drift[:, 0, :d].cpu().numpy(), scatter[:, :d, :d].cpu().numpy(), mass.cpu().numpy()
+        drift, scatter = drift[:, 0, :d], scatter[:, :d, :d]
+        return Sums(drift.cpu().numpy(), scatter.cpu().numpy(), mass.cpu().numpy(), float(self._moved))
 
     def fill(
         self, share: NDArray[np.float64], mean: NDArray[np.float64], covariance: NDArray[np.float64]
@@ -114,6 +120,7 @@ class TorchRows:
         centre[:, 0, :d], precision[:, :d, :d] = self._tensor(mean), self._tensor(np.linalg.inv(covariance))
         log_weight = self._tensor(np.log(share) - 0.5 * np.linalg.slogdet(covariance)[1])
         failed = torch.zeros((), dtype=torch.int32, device=self._device)
+        self._moved = self._zeros()
         for chunk in self._chunks:
             rows, places = self._filled[chunk.rows], chunk.places
             away = torch.where(chunk.seen, rows - centre, 0.0)  # [K, n, D]
@@ -131,6 +138,7 @@ class TorchRows:
             part = torch.softmax(log_weight[:, None] - log_missing - distance, dim=0)
             away.scatter_(2, to, -(inverse_factor.mT @ solved)[..., 0])
             expected = (part[..., None] * (centre + away)).sum(0)
+            self._moved += torch.where(chunk.seen, 0.0, expected - rows).square().sum()
             rows.copy_(torch.where(chunk.seen, rows, expected))
             yield _Weighed(places, inverse_factor, away, part)
         if int(failed):
