@@ -14,7 +14,9 @@ from every_imputer import grouped_table
 from otimpute import AutoImputer, _device
 from otimpute.auto._experts import add_shrunk, read_experts
 from otimpute.baselines import ExtraTreesImputer, GaussianEMImputer, GaussianMixtureImputer, KernelRidgeImputer
+from otimpute.baselines.standardised import TrainingSet
 from otimpute.exceptions import GpuError, OtimputeWarning
+from otimpute.fitting import ColumnLayout
 
 torch = pytest.importorskip("torch", reason="torch is not installed")
 pytest.importorskip("triton", reason="triton is not installed")
@@ -43,6 +45,27 @@ def test_a_gpu_imputes_what_the_cpu_does(make: Callable[..., Any]) -> None:
     atol = 2e-4 if isinstance(cpu, KernelRidgeImputer) else 1e-8
     np.testing.assert_allclose(gpu.transform(X), cpu.transform(X), rtol=0, atol=atol)
     np.testing.assert_allclose(make(device="cuda").fit_transform(X), cpu.transform(X), rtol=0, atol=atol)
+
+
+def by_the_book(rows: np.ndarray, holes: np.ndarray, ridge: float) -> np.ndarray:
+    """A round of kernel ridge regression in which every row is a landmark."""
+    completed, others = rows.copy(), rows.shape[1] - 1
+    for j, hole in enumerate(holes.T):
+        x, y = np.delete(rows, j, axis=1), rows[~hole, j]
+        kernel = np.exp(-((x[:, None] - x) ** 2).sum(axis=2) / (2 * others)) + x @ x.T / others
+        weights = np.linalg.solve(kernel[np.ix_(~hole, ~hole)] + ridge * np.eye(len(y)), y - y.mean())
+        completed[hole, j] = np.clip(y.mean() + kernel[np.ix_(hole, ~hole)] @ weights, y.min(), y.max())
+    return completed
+
+
+def test_kernel_ridge_on_a_gpu_is_that_of_the_textbook() -> None:
+    rng = np.random.default_rng(0)
+    holes = rng.random((80, 4)) < 0.2
+    rows = rng.normal(size=(80, 4)).astype(np.float32).astype(float)
+    training = TrainingSet(rows, holes, np.arange(4), ColumnLayout.of_numbers("abcd"), np.arange(4), seed=0)
+    found = KernelRidgeImputer(device="cuda", n_rounds=2)._fit_rows(training).completed
+    expected = by_the_book(by_the_book(rows, holes, 0.1), holes, 0.1)
+    np.testing.assert_allclose(found, expected, rtol=0, atol=1e-5)  # weights are kept in float32
 
 
 @EVERY
