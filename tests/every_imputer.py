@@ -88,11 +88,15 @@ if not find_spec("torch"):
 if HAS_GPU and find_spec("torch") and find_spec("triton"):
     IMPUTERS |= {
         f"{name}-cuda": lambda make=IMPUTERS[name], **k: make(**{"device": "cuda", **k})
-        for name in ("sinkhorn", "sinkhorn-paper", "round-robin", "round-robin-mlp", "meta-sinkhorn")
+        for name in (
+            *("sinkhorn", "sinkhorn-paper", "round-robin", "round-robin-mlp", "meta-sinkhorn"),
+            *("gaussian-em", "gaussian-mixture", "kernel-ridge"),
+        )
     }
 TORCH |= {name for name in IMPUTERS if name.endswith("-cuda")}
 TRANSPORT = {name for name in IMPUTERS if name.startswith(("sinkhorn", "round-robin", "meta"))}
 RANDOM = TRANSPORT | {*DEEP, "auto", "auto-distribution", "extra-trees", "gaussian-mixture", "missforest", "softimpute"}
+RANDOM |= {"gaussian-mixture-cuda"} & set(IMPUTERS)
 
 
 def grouped_table(n: int = 90, rate: float = 0.2, seed: int = 0) -> tuple[dict[str, list[Any]], dict[str, list[Any]]]:
