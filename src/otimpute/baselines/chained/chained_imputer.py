@@ -19,7 +19,7 @@ from ..._threads import single_blas_thread
 from ...estimator import BaseImputer, TableParameters
 from ...fitting import CellFit, Cells, ColumnLayout, FitSummary
 from ...gaussian import MixtureModel, fit_gaussian
-from ...table import MomentCode, NumberCode, few_values
+from ...table import ColumnCode, ColumnKind, MomentCode, NumberCode, few_values
 from ..inputs import choose_inputs
 from ..standardised import Holes, Rows, StandardisedModel, VaryingColumns
 from .column_draws import NO_ADJUSTMENT, Adjustment, ColumnDraws, DonorRule
@@ -178,8 +178,10 @@ class ChainedImputer(BaseImputer):
 
     A missing number is a linear prediction, whose parameters are drawn, plus the residual of a donor: a random row, or a row
     in the same leaf of a random tree where that foretells left-out values better (relations that are curved, or noise that is
-    larger in some rows). A category, or a number with few different values, is that of a donor. Where prediction and residual
-    would leave the bounds of a column, the donor's own value is taken, so that nothing piles up at a bound.
+    larger in some rows). Predictions may be curved, or those of a logarithm. A category, or a number with few different values,
+    is that of a donor. Where prediction and residual
+    would leave the bounds of a column, or lie absurdly far from all observed values, the donor's own value is taken, so that
+    nothing piles up at a bound.
 
     Parameters
     ----------
@@ -276,7 +278,7 @@ class ChainedImputer(BaseImputer):
                 place = int(own[group[0]])
                 code, observed = layout.codes[place], np.flatnonzero(~holes[:, group[0]])
                 known = columns.scaler.restore(completed[observed, group[0]], np.full(len(observed), columns.varying[group[0]]))
-                is_label = not isinstance(code, (NumberCode, MomentCode)) or code.has_labels or len(few_values(known)) > 0
+                is_label = _takes_values_of_donors(code, known)
                 low, high = _bounds(code, columns, group)
                 rule = choose_rule(completed, group, inputs, observed, is_label=is_label, low=low, high=high, rng=rng)
                 adjustment = adjustments.get(place, NO_ADJUSTMENT)
@@ -296,6 +298,14 @@ def _rows_to_learn_from(missing: Holes, most: int, rng: np.random.Generator) -> 
             observed = np.flatnonzero(~column)
             chosen[rng.choice(observed, min(most, len(observed)), replace=False)] = True
     return np.flatnonzero(chosen)
+
+
+def _takes_values_of_donors(code: ColumnCode, observed: NDArray[np.float64]) -> bool:
+    """Whether a column holds labels, or numbers of which only a few values are possible; whole ones can be rounded."""
+    if not isinstance(code, (NumberCode, MomentCode)) or code.has_labels:
+        return True
+    can_round = isinstance(code, NumberCode) and (code.whole or code.kind == ColumnKind.INTEGER)
+    return not can_round and len(few_values(observed)) > 0
 
 
 def _bounds(code: Any, columns: VaryingColumns, group: NDArray[np.int64]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:

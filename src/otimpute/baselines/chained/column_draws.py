@@ -15,6 +15,7 @@ from .shapes import TERMS, Curves, ScaleKind, TargetScale
 Values = NDArray[np.float64]
 
 _SMALLEST_SPREAD = 1e-12
+_FARTHEST = 1.0  # beyond the observed values that a draw may lie, in units of their range: far more than chance explains
 
 
 @dataclass(frozen=True)
@@ -61,8 +62,8 @@ NO_ADJUSTMENT = Adjustment()
     values="D K",
     residuals="D K",
     weights=Array("W", at_least=0),
-    low=Array("K", nan=True),
-    high=Array("K", nan=True),
+    low="K",
+    high="K",
 )
 @dataclass(frozen=True)
 class ColumnDraws:
@@ -81,7 +82,7 @@ class ColumnDraws:
     residuals: Values  # [D, K], on the scale
     weights: Values  # [D] or empty, of donors
     adds_residual: bool
-    low: Values  # [K]: draws outside of these are replaced by the donor's value, which is inside; NaN where open
+    low: Values  # [K]: draws outside of these are replaced by the donor's value, which is inside
     high: Values
     factor: float = 1.0
     offset: float = 0.0
@@ -133,6 +134,9 @@ class ColumnDraws:
             targets = residuals if rule.adds_residual else y[chosen]
             trees = DonorTrees.grow(features, targets, n_trees=n_trees, leaf=rule.leaf, rng=rng)
         expected, values = regression.model, y[chosen]
+        lowest, highest = y.min(axis=0), y.max(axis=0)
+        apart = _FARTHEST * (highest - lowest)
+        low, high = np.fmax(low, lowest - apart), np.fmin(high, highest + apart)  # a bound that is NaN is none
         return cls(
             columns, inputs, expected.intercept, expected.slopes, drawn.intercept, drawn.slopes, curves, scale, trees, values,
             residuals, adjustment.weights_of(values), rule.adds_residual, low, high, adjustment.factor, adjustment.offset,
@@ -148,7 +152,7 @@ class ColumnDraws:
         if self.adds_residual:
             on_scale = LinearModel(self.intercept, self.slopes).predict(expanded) + self.residuals[donor]
             drawn = self.scale.backward(np.minimum(on_scale, self.scale.largest))
-            outside = (drawn < self.low) | (drawn > self.high) | (on_scale > self.scale.largest)  # never true of NaN
+            outside = (drawn < self.low) | (drawn > self.high) | (on_scale > self.scale.largest)
             drawn = np.where(outside, own, drawn)
         return np.asarray(self.factor * drawn + self.offset)
 

@@ -16,7 +16,7 @@ _AT = (0.05, 0.275, 0.5, 0.725, 0.95)  # quantiles where cubic pieces meet
 TERMS = 4  # of a curved input beside itself
 _MOST_CURVED = 8  # inputs, those most closely related to the target
 _SMALLEST_GAP = 1e-3  # between knots, in standard deviations
-_BEYOND = 1.0  # standard deviations of the logarithm that draws may lie above everything observed
+_BEYOND = 2.0  # standard deviations of the logarithm that draws may lie above everything observed
 
 
 @stored(inputs=Array("C", at_least=0), knots="C 5")
@@ -50,9 +50,11 @@ class Curves:
         terms = [inputs]
         for k, knots in zip(self.inputs, self.knots, strict=True):
             first, last = knots[0], knots[-1]
-            cubes = np.maximum(inputs[:, [k]] - knots, 0) ** 3  # [n, 5]
+            # Far outside there is nothing to learn a curve from: a square would throw draws ever farther away.
+            x = np.clip(inputs[:, [k]], 2 * first - last, 2 * last - first)
+            cubes = np.maximum(x - knots, 0) ** 3  # [n, 5]
             slopes = (cubes[:, :-1] - cubes[:, -1:]) / (last - knots[:-1])
-            terms += [inputs[:, k] ** 2, (slopes[:, :-1] - slopes[:, -1:]) / (last - first)]
+            terms += [x**2, (slopes[:, :-1] - slopes[:, -1:]) / (last - first)]
         return np.column_stack(terms)
 
 
