@@ -1,10 +1,12 @@
 """What `AutoImputer` costs: to fit, on several cores, to apply to new rows, to store, and to start.
 
     python perf/auto.py [fit cores apply start] [--old CHECKOUT] [--sizes 500x15 ...] [--no-peers]
+    python perf/auto.py cores --sizes 20000x30 --threads 1 2 4 8 16 [--repeat 3]
 
 fit     CPU seconds of a fit on one thread: ours, those of the version in CHECKOUT (``git worktree add CHECKOUT 0d07df2``),
         ICE's and missForest's (100 trees; only on tables where it takes minutes, not hours), and the RMSE of all
-cores   seconds of a fit on one thread and on all cores; whether they give the same bits
+cores   seconds of a fit on so many threads, by default one and all cores (the shortest of ``--repeat`` fits); the share of one
+        thread's time that is spent outside of work that threads share; whether all give the same bits
 apply   new rows a CPU second for a model of 3,000 × 20, beside ICE and Gaussian EM; their RMSE; the size of the model file
 start   seconds of a first fit with nothing compiled, and of ``otimpute impute`` of a small CSV file, first and second run
 
@@ -77,6 +79,29 @@ def fit(name: str, n: int, d: int, n_jobs: int | None = None) -> dict[str, float
     return {"wall": wall, "cpu": cpu, "rmse": rmse(completed, X, missing), "bits": hash(completed.tobytes())}
 
 
+def outside_of_shared_work(n: int, d: int) -> dict[str, float]:
+    """The share of a fit's time on one thread that other threads could not take over."""
+    from otimpute._threads import Workers
+
+    compile_all("auto")
+    map_plainly, shared, inside = Workers.map, 0.0, [0]  # [-1]: jobs inside of the one that is being done
+
+    def map_and_measure(workers: Workers, task: object, items: object) -> list:
+        nonlocal shared
+        inside[-1] += 1
+        inside.append(0)
+        begun = time.thread_time()
+        results = map_plainly(workers, task, items)
+        shared += 0.0 if inside.pop() else time.thread_time() - begun
+        return results
+
+    Workers.map = map_and_measure
+    X, missing = table(n, d)
+    begun = time.thread_time()
+    make("auto", n_jobs=1).fit(np.where(missing, np.nan, X))
+    return {"share": 1 - shared / (time.thread_time() - begun)}
+
+
 def apply(name: str, n: int, d: int) -> dict[str, float]:
     compile_all(name)
     X, missing = table(n + N_NEW, d)
@@ -102,7 +127,7 @@ def start() -> dict[str, float]:
     return {"wall": time.perf_counter() - begun}
 
 
-WORK = {"fit": fit, "apply": apply, "start": start}
+WORK = {"fit": fit, "outside": outside_of_shared_work, "apply": apply, "start": start}
 
 
 def measure(what: str, *arguments: object, sources: Path = SOURCES, **more: str) -> dict[str, float]:
@@ -145,15 +170,21 @@ def _mean(ratios: list[float]) -> float:
     return math.exp(sum(map(math.log, ratios)) / len(ratios))
 
 
-def show_cores(sizes: list[str]) -> None:
-    n_cores = os.cpu_count() or 1
-    print(f"\n| rows × columns | one thread | {n_cores} threads | ratio | same bits |\n|" + "---|" * 5)
+def show_cores(sizes: list[str], threads: list[int], repeat: int) -> None:
+    columns = [f"{k} thread{'s' * (k > 1)}" for k in threads]
+    print(
+        f"\n| rows × columns | {' | '.join(columns)} | times as fast | not shared | same bits |\n|"
+        + "---|" * (len(threads) + 4)
+    )
     for size in sizes:
         n, d = map(int, size.split("x"))
-        one, all_of_them = (measure("fit", "auto", n, d, jobs) for jobs in (1, n_cores))
-        ratio = one["wall"] / all_of_them["wall"]
-        same = "yes" if one["bits"] == all_of_them["bits"] else "no"
-        print(f"| {n:,} × {d} | {one['wall']:.2f} s | {all_of_them['wall']:.2f} s | {ratio:.2f} | {same} |", flush=True)
+        fits = [[measure("fit", "auto", n, d, k) for k in threads] for _ in range(repeat)]  # in turn: a machine has its moods
+        seconds = [min(each["wall"] for each in of_threads) for of_threads in zip(*fits, strict=True)]
+        ratios = ", ".join(f"{seconds[0] / each:.2f}" for each in seconds[1:])
+        same = "yes" if len({each["bits"] for one in fits for each in one}) == 1 else "no"
+        outside = measure("outside", n, d)["share"]
+        shown = " | ".join(f"{each:.2f} s" for each in seconds)
+        print(f"| {n:,} × {d} | {shown} | {ratios} | {outside:.1%} | {same} |", flush=True)
 
 
 def show_apply(old: Path | None) -> None:
@@ -194,6 +225,8 @@ def main() -> None:
     parser.add_argument("--old", type=Path, help="a checkout of another version")
     parser.add_argument("--sizes", nargs="+", default=list(SIZES))
     parser.add_argument("--no-peers", action="store_true")
+    parser.add_argument("--threads", nargs="+", type=int, default=[1, os.cpu_count() or 1])
+    parser.add_argument("--repeat", type=int, default=3, help="fits per number of threads")
     parser.add_argument("--work", help=argparse.SUPPRESS)
     asked = parser.parse_args()
     if asked.work:
@@ -205,7 +238,7 @@ def main() -> None:
         if part == "fit":
             show_fit(asked.sizes, asked.old, not asked.no_peers)
         elif part == "cores":
-            show_cores(asked.sizes)
+            show_cores(asked.sizes, asked.threads, asked.repeat)
         elif part == "apply":
             show_apply(asked.old)
         elif part == "start":

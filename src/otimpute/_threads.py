@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import os
 import threading
+from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor, wait
 from contextlib import contextmanager
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from threadpoolctl import threadpool_limits
 
@@ -18,6 +18,7 @@ _MOST_SHARING = 8
 _lock = threading.Lock()
 _n_inside = 0
 _limits: threadpool_limits | None = None
+_here = threading.local()  # .workers: those in use in this thread; .job: what it is doing
 
 
 def n_threads(n_jobs: int | None) -> int:
@@ -34,6 +35,9 @@ def n_threads(n_jobs: int | None) -> int:
 class Workers:
     """Threads, the caller's among them, for independent pieces of work.
 
+    Workers that are asked for while others are in use, such as those of an expert among several, are the same threads: there
+    are never more at work than the outermost have.
+
     >>> with Workers(3) as workers:
     ...     workers.map(abs, [-1, 2, -3, 4])
     [1, 2, 3, 4]
@@ -41,32 +45,132 @@ class Workers:
 
     def __init__(self, n_threads: int):
         self.n_threads = n_threads
-        self._pool = ThreadPoolExecutor(n_threads - 1) if n_threads > 1 else None
+        self._outer: Workers | None = getattr(_here, "workers", None)
+        self._crew = self._outer._crew if self._outer else None
+        self._has_own_crew = self._crew is None and n_threads > 1
+        if self._has_own_crew:
+            self._crew = _Crew(n_threads - 1, self)
 
     def map(self, task: Callable[[Item], Result], items: Iterable[Item]) -> list[Result]:
-        """Return ``task(item)`` for all items, in their order; the items are dealt out to the threads in turn."""
+        """Return ``task(item)`` for all items, in their order; a thread that is done with one takes the next."""
         items = list(items)
-        n = min(self.n_threads, len(items))
-        if self._pool is None or n < 2:
+        if self._crew is None or min(self.n_threads, len(items)) < 2:
             return [task(item) for item in items]
-
-        def some(first: int) -> list[Result]:
-            return [task(item) for item in items[first::n]]
-
-        others = [self._pool.submit(some, first) for first in range(1, n)]
-        try:
-            shares = [some(0)]
-        finally:
-            wait(others)
-        shares += [other.result() for other in others]
-        return [shares[place % n][place // n] for place in range(len(items))]
+        outer: _Job | None = getattr(_here, "job", None)
+        job = _Job(task, items, self.n_threads, 0 if outer is None else outer.depth + 1)
+        self._crew.do(job)
+        if job.error is not None:
+            raise job.error
+        return job.results
 
     def __enter__(self) -> Workers:
+        _here.workers = self
         return self
 
     def __exit__(self, *_: object) -> None:
-        if self._pool is not None:
-            self._pool.shutdown()
+        _here.workers = self._outer
+        if self._has_own_crew and self._crew is not None:
+            self._crew.end()
+
+
+class _Job:
+    """The items of one `map`."""
+
+    def __init__(self, task: Callable[[Any], Any], items: list[Any], n_threads: int, depth: int):
+        self.task, self.items, self.n_threads = task, items, n_threads
+        self.depth = depth  # how many jobs it is a part of
+        self.results: list[Any] = [None] * len(items)
+        self.error: BaseException | None = None
+        self.waiting = deque(range(len(items)))
+        self.n_running = 0
+
+    @property
+    def is_open(self) -> bool:
+        """Whether there is an item to take."""
+        return bool(self.waiting) and self.n_running < self.n_threads
+
+    @property
+    def is_done(self) -> bool:
+        return not self.waiting and self.n_running == 0
+
+
+class _Crew:
+    """Threads that take items of whatever job is there, the outermost first: their items take longest.
+
+    A thread that began a job works on it, and then, until others have finished their last items, on jobs inside of such items,
+    but on no others: these might keep it for long.
+    """
+
+    def __init__(self, n_threads: int, workers: Workers):
+        self._lock = threading.Lock()
+        self._jobs: list[_Job] = []
+        self._asleep: list[tuple[_Job | None, threading.Event]] = []  # with the jobs that threads wait for
+        self._is_over = False
+        self._threads = [threading.Thread(target=self._work, args=(workers,), daemon=True) for _ in range(n_threads)]
+        for thread in self._threads:
+            thread.start()
+
+    def do(self, job: _Job) -> None:
+        """Have a job done, by the caller and who else is free."""
+        with self._lock:
+            self._jobs.append(job)
+            self._wake(min(len(job.items), job.n_threads) - 1, lambda other: other is None or other.depth < job.depth)
+        try:
+            self._work_until_done(job)
+        finally:
+            with self._lock:
+                self._jobs.remove(job)
+
+    def end(self) -> None:
+        """Let the threads go."""
+        with self._lock:
+            self._is_over = True
+            self._wake(len(self._asleep), lambda _: True)
+        for thread in self._threads:
+            thread.join()
+
+    def _work(self, workers: Workers) -> None:
+        _here.workers = workers
+        self._work_until_done(None)
+
+    def _work_until_done(self, own: _Job | None) -> None:
+        """Take items until none of the thread's own job are left, or, of a thread without one, until the end."""
+        depth = -1 if own is None else own.depth
+        while True:
+            with self._lock:
+                if self._is_over if own is None else own.is_done:
+                    return
+                others = [job for job in self._jobs if job.depth > depth and job.is_open]
+                job = own if own is not None and own.is_open else min(others, key=lambda job: job.depth, default=None)
+                if job is None:
+                    bell = threading.Event()
+                    self._asleep.append((own, bell))
+                else:
+                    place = job.waiting.popleft()
+                    job.n_running += 1
+            if job is None:
+                bell.wait()
+            else:
+                self._run(job, place)
+
+    def _run(self, job: _Job, place: int) -> None:
+        before, _here.job = getattr(_here, "job", None), job
+        try:
+            job.results[place] = job.task(job.items[place])
+        except BaseException as error:  # raised again where the job began
+            job.error = job.error or error
+            job.waiting.clear()
+        _here.job = before
+        with self._lock:
+            job.n_running -= 1
+            if job.is_done:
+                self._wake(1, lambda other: other is job)
+
+    def _wake(self, n_threads: int, which: Callable[[_Job | None], bool]) -> None:
+        """Wake so many of the threads that wait for certain jobs."""
+        for sleeper in [each for each in self._asleep if which(each[0])][:n_threads]:
+            self._asleep.remove(sleeper)
+            sleeper[1].set()
 
 
 ALONE = Workers(1)

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from scipy.stats import multivariate_normal
 
+from otimpute._threads import Workers
 from otimpute.gaussian import GaussianModel, fit_gaussian
 
 VARIANCE_FLOOR = 1e-6  # added to every variance by the fit
@@ -142,10 +143,41 @@ def test_fill_is_the_conditional_mean(d, share):
     np.testing.assert_allclose(model.fill(holed, missing), expected, rtol=0, atol=1e-8)
 
 
+@pytest.mark.parametrize("d", [1, 5, 12, 40, 260])  # of 260 columns some rows have more than 200 holes, some fewer
+def test_standard_deviations_and_means_are_those_of_the_conditional_gaussian(d):
+    values, mean, covariance = _correlated(40, d)
+    covariance += 0.1 * np.eye(d)
+    missing = _holes(values, 0.5)[1]
+    missing[:20] = np.random.default_rng(2).uniform(size=(20, d)) < 0.9
+    missing[:3] = missing[0]  # rows that share a pattern
+    expected = np.zeros(missing.shape)
+    for row, hole in zip(expected, missing, strict=True):
+        seen = ~hole
+        slope = covariance[np.ix_(hole, seen)] @ np.linalg.inv(covariance[np.ix_(seen, seen)])
+        row[hole] = np.sqrt(np.diag(covariance[np.ix_(hole, hole)] - slope @ covariance[np.ix_(seen, hole)]))
+    model = GaussianModel(mean, covariance, 0, True)
+    np.testing.assert_allclose(model.conditional_std(missing), expected, rtol=1e-8, atol=1e-12)
+    means = _conditional_means(np.where(missing, np.nan, values), missing, mean, covariance)
+    np.testing.assert_allclose(model.fill(np.where(missing, np.nan, values), missing), means, rtol=0, atol=1e-8)
+
+
+def test_the_number_of_workers_changes_no_bit():
+    holed, missing = _holes(_correlated(900, 7)[0], 0.3)
+    found = []
+    for n_threads in (1, 2, 5):
+        with Workers(n_threads) as workers:
+            model = fit_gaussian(holed, missing, workers=workers)
+            found.append((model.covariance, model.fill(holed, missing, workers), model.conditional_std(missing, workers)))
+    for others in found[1:]:
+        for one, other in zip(found[0], others, strict=True):
+            np.testing.assert_array_equal(one, other)
+
+
 @pytest.mark.parametrize("rows", [[7], [3, 41, 3], list(range(59, -1, -1))], ids=["one", "some", "reversed"])
 def test_fill_treats_every_row_alone(rows):
     holed, missing = _holes(_correlated(60, 5)[0], 0.4)
     model = fit_gaussian(holed, missing)
+    np.testing.assert_array_equal(model.conditional_std(missing[rows]), model.conditional_std(missing)[rows])
     np.testing.assert_array_equal(model.fill(holed[rows], missing[rows]), model.fill(holed, missing)[rows])
 
 

@@ -55,7 +55,8 @@ class ErrorBars:
         if len(errors) == 0:  # nothing is known: a value may be off by as much as values differ
             return cls(weights)
         size, counts = np.abs(errors), np.ones(len(errors)) if stands_for is None else stands_for
-        everywhere = _fit_sizes(described, size, counts)
+        products, aims = _products(described, size, counts)
+        everywhere = _fit_sizes(products, aims)
         overall = max(_quantile(_ratio(size, described, everywhere), counts, COVERED), _SMALLEST)
         typical = max(float(np.average(size, weights=counts)), _SMALLEST)
         for g in range(n_groups):
@@ -67,13 +68,11 @@ class ErrorBars:
             # Lean on the average column, scaled to how wrong this one usually is.
             scale = max(float(np.average(size[mine], weights=counts[mine])), _SMALLEST) / typical
             units = np.array([1.0, *[scale] * (described.shape[1] - 1)])
-            own = _fit_sizes(
-                np.vstack([described[mine], described * units]),
-                np.concatenate([size[mine], size * scale]),
-                np.concatenate([counts[mine], counts * (_BORROWED / counts.sum())]),
-            )
-            share = min(COVERED * (1 + 1 / n_cells), 1.0)  # as conformal prediction does
-            ratio = max(_quantile(_ratio(size[mine], described[mine], own), counts[mine], share), _SMALLEST)
+            own_products, own_aims = _products(described[mine], size[mine], counts[mine])
+            share = _BORROWED / counts.sum()
+            own = _fit_sizes(own_products + share * products * np.outer(units, units), own_aims + share * scale * aims * units)
+            covered = min(COVERED * (1 + 1 / n_cells), 1.0)  # as conformal prediction does
+            ratio = max(_quantile(_ratio(size[mine], described[mine], own), counts[mine], covered), _SMALLEST)
             trust = n_cells / (n_cells + _BORROWED)
             weights[g] = own * np.exp(trust * np.log(ratio) + (1 - trust) * np.log(overall)) / HALF_WIDTH
         return cls(weights)
@@ -99,10 +98,14 @@ def _quantile(values: Cells, counts: Cells, share: float) -> float:
     return float(values[order[min(int(np.searchsorted(below, share * below[-1])), len(order) - 1)]])
 
 
-def _fit_sizes(described: Cells, size: Cells, counts: Cells) -> Cells:
+def _products(described: Cells, size: Cells, counts: Cells) -> tuple[Cells, Cells]:
+    """Sums over cells: products of the inputs, and of these with the sizes of errors."""
+    return (described * counts[:, None]).T @ described, described.T @ (size * counts)
+
+
+def _fit_sizes(products: Cells, aims: Cells) -> Cells:
     """Non-negative least squares: of the fits by some of the inputs, the best whose weights are all positive."""
-    products, aims = (described * counts[:, None]).T @ described, described.T @ (size * counts)
-    n_inputs = described.shape[1]
+    n_inputs = len(aims)
     best, best_gain = np.zeros(n_inputs), -1.0
     for n_used in range(1, n_inputs + 1):
         for used in combinations(range(n_inputs), n_used):

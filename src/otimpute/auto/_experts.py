@@ -184,7 +184,7 @@ def fit_experts_to(
 
     Experts use threads of their own as well: what one does alone goes on beside the others.
     """
-    with Workers(min(n_threads, max(len(tasks), 1))) as workers:
+    with Workers(n_threads) as workers:
         fits = workers.map(lambda task: _fit_expert(task, layout, clock), tasks)
     return dict(zip((task.key for task in tasks), fits, strict=True))
 

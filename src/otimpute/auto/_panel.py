@@ -136,7 +136,10 @@ def fit_experts(
     always = [name for name in first if name == MEAN or isinstance(experts[name], GaussianEMImputer)]  # error bars need it
     counting = [name for k, name in enumerate(first) if weights[:, k].any() or starting[k] or name in always]
     wanted = [name for name in counting if name not in (*always, *needed)]
-    names, fitted, guesses = fit([*always, *needed], NO_LIMIT)  # whatever the time
+    whatever_the_time = [*always, *needed]
+    if np.isinf(stop_at):  # all of them side by side
+        whatever_the_time, wanted = [*whatever_the_time, *wanted], []
+    names, fitted, guesses = fit(whatever_the_time, NO_LIMIT)
     others = fit(wanted, Clock(stop_at, len(wanted) + len(second), n_threads))
     names, fitted, guesses = names + others[0], fitted + others[1], guesses + others[2]
     for name in needed:

@@ -175,11 +175,16 @@ def try_experts(
     def fit_all(names: list[str], starts: Sequence[Cells | None], n_after: int, time_after: float) -> list[str]:
         """Have all splits filled in, or as many as there is time for; who could do so."""
         begun = time.perf_counter()
-        for s in range(len(holes)):
+        at_once = len(holes) if math.isinf(stop_at) else 1  # splits
+        for s in range(0, len(holes), max(at_once, 1)):
             if s and time.perf_counter() + (time.perf_counter() - begun) / s * time_after > stop_at:
                 del holes[s:]
                 break
-            tasks = [ExpertTask((name, s), experts[name], values, holes[s], seed, starts[s]) for name in names]
+            tasks = [
+                ExpertTask((name, split), experts[name], values, holes[split], seed, starts[split])
+                for split in range(s, s + at_once)
+                for name in names
+            ]
             clock = Clock(stop_at, len(names) + n_after if s == 0 else 1, n_threads)
             fits.update(fit_experts_to(tasks, layout, n_threads, clock))
             progress(len(fits), (len(holes) + 1) * len(experts))

@@ -327,7 +327,8 @@ class AutoImputer(BaseImputer):
         draws = self.target == "distribution"
         if draws:
             experts.setdefault(MIXTURE, GaussianMixtureImputer(n_jobs=self.n_jobs, device=self.device))  # to draw with
-        with single_blas_thread(), progress_bar("Comparing methods", self.verbose) as bar:
+        n_workers = n_threads(self.n_jobs)
+        with single_blas_thread(), Workers(n_workers), progress_bar("Comparing methods", self.verbose) as bar:
 
             def progress(n_asked: int, n_to_ask: int) -> None:
                 for show in bar:
@@ -336,7 +337,7 @@ class AutoImputer(BaseImputer):
             learned = learn(
                 experts, layout, values, missing,
                 draws=draws, fractions=self.integers == "float", n_splits=self.n_splits,
-                limit=limit, seed=seed, n_threads=n_threads(self.n_jobs), progress=progress,
+                limit=limit, seed=seed, n_threads=n_workers, progress=progress,
             )  # fmt: skip
             findings = describe(
                 learned, values, missing, layout.codes, layout.groups, layout.names, generator(seed, "unseen regions")

@@ -146,7 +146,7 @@ class ExtraTreesImputer(RefiningImputer):
                     )
                     for (_, found), columns, where in zip(grown, targets[turn], missing[turn], strict=True):
                         current[np.ix_(where, columns)] = found
-                    forests += [forest.whole() for forest, _ in grown] if is_last else []
+                    forests += workers.map(lambda each: each[0].whole(), grown) if is_last else []
                 mean += current / self.n_rounds
         return RowFit(mean, LastForests(forests))
 

@@ -43,7 +43,8 @@ class Mixtures:
 
     def fill(self, rows: Rows, holes: Holes, workers: Workers = ALONE, torch_device: str | None = None) -> Rows:
         """Rows with their holes filled."""
-        return np.asarray(np.mean([each.fill(rows, holes, workers, torch_device) for each in self.mixtures], axis=0))
+        filled = workers.map(lambda mixture: mixture.fill(rows, holes, workers, torch_device), self.mixtures)
+        return np.asarray(np.mean(filled, axis=0))
 
     def draw_residuals(self, rows: Rows, holes: Holes, keys: NDArray[np.uint64]) -> Rows:
         """How far draws of the holes lie from their expectation; each row uses one mixture."""
@@ -177,16 +178,17 @@ class GaussianMixtureImputer(StandardisedImputer):
 
     def _fit_on(self, torch_device: str | None, training: TrainingSet) -> RowFit:
         rows, holes, deadline = training.rows, training.holes, training.deadline
-        mixtures: list[MixtureModel] = []
         with Workers(n_threads(self.n_jobs)) as workers:
             gaussian = fit_gaussian(
                 rows, holes, tolerance=_CLOSE_ENOUGH, deadline=deadline, workers=workers, torch_device=torch_device
             )
-            start = gaussian.fill(rows, holes, torch_device=torch_device)
+            start = gaussian.fill(rows, holes, workers, torch_device=torch_device)
             check_deadline(deadline)
-            for place, size in enumerate(self._sizes_for(*rows.shape)):
+
+            def fit(size_and_place: tuple[int, int]) -> MixtureModel | None:
+                size, place = size_and_place
                 try:
-                    mixture = fit_mixture(
+                    return fit_mixture(
                         rows,
                         holes,
                         size,
@@ -200,10 +202,13 @@ class GaussianMixtureImputer(StandardisedImputer):
                         torch_device=torch_device,
                     )
                 except OutOfTime:
-                    if not mixtures:
-                        raise
-                    break  # those that are done must do
-                mixtures.append(mixture)
+                    return None
+
+            sizes = self._sizes_for(*rows.shape)
+            found = workers.map(fit, zip(sizes, range(len(sizes)), strict=True))
+            mixtures = [mixture for mixture in found if mixture is not None]  # those that are done must do
+            if not mixtures:
+                raise OutOfTime
             method = Mixtures(mixtures)
             completed = method.fill(rows, holes, workers, torch_device)
         return RowFit(completed, method, FitSummary(n_steps=max(each.n_iterations for each in mixtures)))

@@ -9,8 +9,8 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 from scipy.linalg.lapack import dpotrf, dpotri, dpotrs
 
 from .._compile import compiled
+from .._lanes import WIDTH, aligned_zeros, larger, load, spread, store
 from .._stored import stored
 from .._threads import ALONE, Workers
 
@@ -25,8 +26,8 @@ if TYPE_CHECKING:
     from .torch_rows import TorchRows
 
 _SMALLEST_VARIANCE = 1e-6
-_FEW_HOLES = 100
-_ROWS_PER_PART, _MOST_PARTS = 1024, 16
+_MANY_HOLES = 200  # of a row: from here on LAPACK is faster than our loops
+_ROWS_PER_PART, _MOST_PARTS = 128, 16
 _NOT_WANTED = np.empty((0, 0))
 
 
@@ -41,29 +42,38 @@ class GaussianModel:
     converged: bool
 
     def fill(
-        self, values: NDArray[np.float64], missing: NDArray[np.bool_], *, torch_device: str | None = None
+        self,
+        values: NDArray[np.float64],
+        missing: NDArray[np.bool_],
+        workers: Workers = ALONE,
+        *,
+        torch_device: str | None = None,
     ) -> NDArray[np.float64]:
         """Replace the missing entries of ``values [n, d]`` by their conditional means; row by row, nothing is refitted."""
-        filled = np.array(values, dtype=np.float64)
         if torch_device is not None:
-            rows = rows_on(torch_device, filled, missing, 1)
-            filled[missing] = rows.fill(np.ones(1), self.mean[None], self.covariance[None])
+            filled = np.array(values, dtype=np.float64)
+            on_torch = rows_on(torch_device, filled, missing, 1)
+            filled[missing] = on_torch.fill(np.ones(1), self.mean[None], self.covariance[None])
             return filled
-        precision = np.linalg.inv(self.covariance)
-        _expect(filled, missing, order_by_pattern(missing), self.mean, precision, _NOT_WANTED)
+        order, parts = _parts_by_pattern(missing)
+        rows, holes, precision = values.take(order, axis=0), missing.take(order, axis=0), self._precision
+        workers.map(lambda part: part.condition(rows, holes, self.mean, precision), parts)
+        filled = np.empty_like(rows)
+        filled[order] = rows
         return filled
 
-    def conditional_std(self, missing: NDArray[np.bool_]) -> NDArray[np.float64]:
+    def conditional_std(self, missing: NDArray[np.bool_], workers: Workers = ALONE) -> NDArray[np.float64]:
         """How far the missing entries may lie from their conditional means: standard deviations ``[n, d]``, else 0."""
-        spread = np.zeros(missing.shape)
-        precision = np.linalg.inv(self.covariance)
-        few, many = _few_and_many(missing, order_by_pattern(missing))
-        _conditional_std(spread, missing, few, precision)
-        own = _NOT_WANTED
-        for row, holes, factor, is_new in _factored_blocks(missing, many, precision):
-            own = np.sqrt(np.diag(dpotri(factor, lower=1)[0])) if is_new else own
-            spread[row, holes] = own
-        return spread
+        order, parts = _parts_by_pattern(missing)
+        rows, holes, precision = np.zeros(missing.shape), missing.take(order, axis=0), self._precision
+        deviation = np.zeros(missing.shape)
+        workers.map(lambda part: part.condition(rows, holes, self.mean, precision, deviation=deviation), parts)
+        rows[order] = deviation
+        return rows
+
+    @property
+    def _precision(self) -> NDArray[Any]:
+        return np.linalg.inv(self.covariance)
 
 
 def fit_gaussian(
@@ -93,47 +103,44 @@ def fit_gaussian(
     n, d = values.shape
     n_observed = np.maximum((~missing).sum(axis=0), 1)
     mean = np.where(missing, 0.0, values).sum(axis=0) / n_observed
-    filled = np.where(missing, mean, values)
+    order, parts = _parts_by_pattern(missing)
+    filled, holes = np.where(missing, mean, values).take(order, axis=0), missing.take(order, axis=0)
     variance = ((filled - mean) ** 2).sum(axis=0) / n_observed + _SMALLEST_VARIANCE
-    covariance = np.diag(variance)
-    on_torch = None if torch_device is None else rows_on(torch_device, filled, missing, 1)
-    parts = np.array_split(order_by_pattern(missing), number_of_parts(n, _ROWS_PER_PART)) if on_torch is None else []
-    previous = filled[missing]
-    converged = previous.size == 0
+    on_torch = None if torch_device is None else rows_on(torch_device, filled, holes, 1)
+    covariance, precision = np.diag(variance), _NOT_WANTED
+    converged = not missing.any()
     iteration = 0
+
+    def expect(part: _Part) -> tuple[NDArray[np.float64], NDArray[np.float64], float]:
+        """Sums over rows of products of distances from the mean, of distances, and of squares of how far values moved."""
+        rows, scatter = filled[part.rows], np.zeros((d, d))
+        before = rows.copy()
+        if len(precision):
+            part.condition(filled, holes, mean, precision, scatter)
+        centred = rows - mean
+        return scatter + centred.T @ centred, centred.sum(axis=0), float(((rows - before) ** 2).sum())
+
     for iteration in range(1, max_iterations + 1):
         begun = time.perf_counter()
-        if iteration == 1:  # columns are independent yet: holes get means, and vary as their columns do
-            conditional = np.diag(missing.sum(axis=0) * variance)
-        elif on_torch is not None:
+        if on_torch is not None and iteration > 1:
             (drift,), (scatter,), _, moved = on_torch.learn(np.ones(1), mean[None], covariance[None])
-            mean = mean + drift / n
-            scatter -= np.outer(drift, drift) / n  # it was about the mean before
         else:
-            precision = np.linalg.inv(covariance)
-
-            def expect(part: NDArray[np.int64], mean: Any = mean, precision: Any = precision) -> NDArray[np.float64]:
-                conditional = np.zeros((d, d))
-                _expect(filled, missing, part, mean, precision, conditional)
-                return conditional
-
-            conditional = np.sum(workers.map(expect, parts), axis=0)
-        if on_torch is None or iteration == 1:
-            mean = filled.mean(axis=0)
-            centred = filled - mean
-            scatter = centred.T @ centred + conditional
-            current = filled[missing]
-            moved = float(((current - previous) ** 2).sum())
-            previous = current
+            of_parts = workers.map(expect, parts)
+            scatter, drift, moved = (sum(each[1:], each[0]) for each in zip(*of_parts, strict=True))
+        if iteration == 1:  # columns are independent yet: holes have means, and vary as their columns do
+            scatter += np.diag(missing.sum(axis=0) * variance)
+        mean = mean + drift / n
+        scatter -= np.outer(drift, drift) / n
         scatter[np.diag_indices(d)] += n * _SMALLEST_VARIANCE
         covariance = (scatter + np.diag(np.diag(scatter)) * (prior_rows / n)) / (n + prior_rows)
         # The first expectation, under independent columns, only repeats the means: it cannot tell convergence.
-        if converged or (iteration > 1 and np.sqrt(moved / previous.size) <= tolerance):
+        if converged or (iteration > 1 and np.sqrt(moved / missing.sum()) <= tolerance):
             converged = True
             break
         now = time.perf_counter()
         if iteration > 1 and 2 * now - begun >= deadline:
             break
+        precision = np.linalg.inv(covariance)
     return GaussianModel(mean, covariance, iteration, converged)
 
 
@@ -158,174 +165,122 @@ def order_by_pattern(missing: NDArray[np.bool_]) -> NDArray[np.int64]:
     return np.lexsort(np.packbits(missing, axis=1).T)
 
 
-def _expect(
-    filled: NDArray[np.float64],
-    missing: NDArray[np.bool_],
-    order: NDArray[np.int64],
-    mean: NDArray[np.float64],
-    precision: NDArray[np.floating],
-    conditional: NDArray[np.float64],
-) -> None:
-    """Fill each row's holes with conditional means; add the conditional covariances to ``conditional`` unless empty."""
-    few, many = _few_and_many(missing, order)
-    _fill_conditional_means(filled, missing, few, mean, precision, conditional)
-    inverse = _NOT_WANTED
-    for row, holes, factor, is_new in _factored_blocks(missing, many, precision):
-        known = ~missing[row]
-        away = precision[holes] @ np.where(known, filled[row] - mean, 0.0)
-        filled[row, holes] = mean[holes] - dpotrs(factor, away, lower=1)[0]
-        if len(conditional):
-            inverse = _inverse(factor) if is_new else inverse
-            conditional[np.ix_(holes, holes)] += inverse
+class _Part:
+    """Some rows of a table in which those of one pattern of holes are neighbours."""
 
+    def __init__(self, rows: slice, begins: NDArray[np.int64], n_holes: NDArray[np.int64]):
+        self.rows = rows
+        self.begins = begins  # [P + 1]: where patterns begin among these rows, those with the fewest holes first, and the end
+        self.n_few = int((n_holes < _MANY_HOLES).sum())  # patterns
+        most = int(n_holes[: self.n_few].max(initial=0))
+        self.memory = aligned_zeros(most * (most + 1) // 2)
 
-def _few_and_many(missing: NDArray[np.bool_], order: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Rows with few holes, for which compiled loops are faster, and with many, for which LAPACK is; each row by itself."""
-    is_few = missing.sum(axis=1)[order] <= _FEW_HOLES
-    return order[is_few], order[~is_few]
-
-
-def _factored_blocks(
-    missing: NDArray[np.bool_], rows: NDArray[np.int64], precision: NDArray[np.floating]
-) -> Iterator[tuple[int, NDArray[np.int64], NDArray[np.float64], bool]]:
-    """Row by row, its holes, the Cholesky factor of the precision's block of these, and whether it is another than before."""
-    before = -1
-    for row in rows.tolist():
-        is_new = before < 0 or not np.array_equal(missing[row], missing[before])
-        if is_new:
-            holes = np.flatnonzero(missing[row])
+    def condition(
+        self,
+        table: NDArray[np.float64],
+        holes_of_table: NDArray[np.bool_],
+        mean: NDArray[np.float64],
+        precision: NDArray[np.float64],
+        conditional: NDArray[np.float64] = _NOT_WANTED,
+        deviation: NDArray[np.float64] = _NOT_WANTED,
+    ) -> None:
+        """Fill these rows of a table with conditional means; add up ``conditional`` covariances, note each ``deviation``."""
+        rows, missing, deviation = table[self.rows], holes_of_table[self.rows], deviation[self.rows]
+        few = self.begins[: self.n_few + 1]
+        _condition(rows, missing, few, mean, precision, conditional, deviation, self.memory)
+        for begin, end in pairwise(self.begins[self.n_few :].tolist()):
+            holes = np.flatnonzero(missing[begin])
             factor, failed = dpotrf(precision[np.ix_(holes, holes)], lower=1)
             if failed:
                 raise np.linalg.LinAlgError("the covariance of the columns is not positive definite")
-        before = row
-        yield row, holes, factor, is_new
+            for row in range(begin, end):  # one by one: a row's last bits must not depend on the others
+                away = precision[holes] @ np.where(missing[row], 0.0, rows[row] - mean)
+                rows[row, holes] = mean[holes] - dpotrs(factor, away, lower=1)[0]
+            lower = dpotri(factor, lower=1)[0]
+            if len(conditional):
+                conditional[np.ix_(holes, holes)] += (end - begin) * (np.tril(lower) + np.tril(lower, -1).T)
+            if len(deviation):
+                deviation[begin:end, holes] = np.sqrt(np.diag(lower))
 
 
-def _inverse(factor: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Of a matrix, from its Cholesky factor."""
-    lower = dpotri(factor, lower=1)[0]
-    return np.asarray(np.tril(lower) + np.tril(lower, -1).T)
+def _parts_by_pattern(missing: NDArray[np.bool_]) -> tuple[NDArray[np.int64], list[_Part]]:
+    """An order of the rows in which those of one pattern are neighbours, and parts of it that take about as long each."""
+    n, d = missing.shape
+    n_holes = missing.sum(axis=1)
+    order = np.lexsort((*np.packbits(missing, axis=1).T, n_holes))
+    holes, n_holes = missing.take(order, axis=0), n_holes[order]
+    begins = np.flatnonzero(np.append(True, (holes[1:] != holes[:-1]).any(axis=1))[:n])
+    work = np.cumsum(d + n_holes * (d + n_holes))[begins]
+    n_parts = number_of_parts(n, _ROWS_PER_PART)
+    cuts = np.unique(np.searchsorted(work, np.linspace(0, work[-1:].sum(), n_parts + 1)[1:-1]))
+    parts = []
+    for first, after in pairwise([0, *cuts[cuts > 0].tolist(), len(begins)]):
+        bounds = np.append(begins, n)[first : after + 1]
+        parts.append(_Part(slice(bounds[0], bounds[-1]), bounds - bounds[0], n_holes[bounds[:-1]]))
+    return order, parts
 
 
 @compiled
-def fill_row(row, holes, q, mean, precision, factor, right):  # type: ignore[no-untyped-def]
-    """Set the ``q`` entries ``holes`` of ``row`` to their conditional mean given the others.
+def _condition(rows, missing, begins, mean, precision, conditional, deviation, inverse):  # type: ignore[no-untyped-def]
+    """Fill each row's holes with conditional means; add up conditional covariances and note deviations unless empty.
 
-    ``factor`` is the Cholesky factor of the precision's block of the holes (`factor_block`), ``right`` a buffer.
+    The precision's blocks of eight patterns' holes are inverted side by side, in the lanes of ``inverse`` (lower triangles);
+    those of patterns with fewer holes are made larger with ones on the diagonal, which changes nothing of them.
     """
-    for r in range(q):
-        row[holes[r]] = mean[holes[r]]
-    for r in range(q):
-        total = 0.0
-        for k in range(row.shape[0]):
-            total -= precision[holes[r], k] * (row[k] - mean[k])
-        right[r] = total
-    for r in range(q):  # forward, then backward substitution
-        for c in range(r):
-            right[r] -= factor[r, c] * right[c]
-        right[r] /= factor[r, r]
-    for r in range(q - 1, -1, -1):
-        for c in range(r + 1, q):
-            right[r] -= factor[c, r] * right[c]
-        right[r] /= factor[r, r]
-    for r in range(q):
-        row[holes[r]] += right[r]
-
-
-@compiled
-def factor_block(matrix, index, q, factor):  # type: ignore[no-untyped-def]
-    """Lower Cholesky factor of ``matrix[index, index]``, for the first ``q`` entries of ``index``."""
-    for r in range(q):
-        for c in range(r + 1):
-            total = matrix[index[r], index[c]]
-            for k in range(c):
-                total -= factor[r, k] * factor[c, k]
-            if r == c:
-                factor[r, r] = math.sqrt(max(total, 1e-300))
-            else:
-                factor[r, c] = total / factor[c, c]
-
-
-@compiled
-def invert_factor(factor, q, inverse):  # type: ignore[no-untyped-def]
-    """Inverse of ``L Lᵀ`` from its Cholesky factor ``L``."""
-    for c in range(q):  # L⁻¹, stored transposed in the upper triangle
-        inverse[c, c] = 1.0 / factor[c, c]
-        for r in range(c + 1, q):
-            total = 0.0
-            for k in range(c, r):
-                total -= factor[r, k] * inverse[c, k]
-            inverse[c, r] = total / factor[r, r]
-    for r in range(q):  # (L⁻¹)ᵀ L⁻¹, row by row from the top: entries still needed are not yet overwritten
-        for c in range(r, q):
-            total = 0.0
-            for k in range(c, q):
-                total += inverse[r, k] * inverse[c, k]
-            inverse[r, c] = total
-    for r in range(q):
-        for c in range(r):
-            inverse[r, c] = inverse[c, r]
-
-
-@compiled
-def same_holes(missing, missing_before):  # type: ignore[no-untyped-def]
-    """Whether two rows have the same pattern."""
-    for k in range(missing.shape[0]):  # noqa: SIM110 (quicker to compile)
-        if missing[k] != missing_before[k]:
-            return False
-    return True
-
-
-@compiled
-def list_holes(missing, holes):  # type: ignore[no-untyped-def]
-    """Write the places of a row's holes into ``holes``; how many they are."""
-    q = 0
-    for k in range(missing.shape[0]):
-        if missing[k]:
-            holes[q] = k
-            q += 1
-    return q
-
-
-@compiled
-def _fill_conditional_means(filled, missing, order, mean, precision, conditional):  # type: ignore[no-untyped-def]
-    """Fill each row's holes with conditional means; add the conditional covariances to ``conditional`` unless empty."""
-    d = filled.shape[1]
-    accumulate = conditional.shape[0] > 0
-    holes = np.empty(d, np.int64)
-    right = np.empty(d)
-    factor = np.empty((d, d))
-    inverse = np.empty((d, d))
-    q = 0
-    for position in range(order.shape[0]):
-        i = order[position]
-        if position == 0 or not same_holes(missing[i], missing[order[position - 1]]):
-            q = list_holes(missing[i], holes)
-            factor_block(precision, holes, q, factor)
-            if accumulate:
-                invert_factor(factor, q, inverse)
-        if q == 0:
-            continue
-        fill_row(filled[i], holes, q, mean, precision, factor, right)
-        if accumulate:
+    d, n_patterns = missing.shape[1], begins.shape[0] - 1
+    holes, n_holes = np.zeros((WIDTH, d), np.int64), np.zeros(WIDTH, np.int64)
+    column, own = np.empty((d, WIDTH)), np.empty((d, d))
+    away, right = np.empty(d), np.empty(d)
+    for first in range(0, n_patterns, WIDTH):
+        most = 0
+        for lane in range(WIDTH):
+            q = 0
+            for k in range(d if first + lane < n_patterns else 0):
+                if missing[begins[first + lane], k]:
+                    holes[lane, q] = k
+                    q += 1
+            n_holes[lane] = q
+            most = max(most, q)
+        for r in range(most):
+            for c in range(r + 1):
+                for lane in range(WIDTH):
+                    known = r < n_holes[lane]
+                    inverse[r * (r + 1) // 2 + c, lane] = precision[holes[lane, r], holes[lane, c]] if known else 1.0 * (r == c)
+        # Gauss and Jordan's method in place (Bauer & Reinsch, 1970): rows and columns move up as the first one is eliminated.
+        for k in range(most - 1, -1, -1):
+            scale = spread(1.0) / larger(load(inverse, 0), spread(1e-300))
+            for r in range(1, most):
+                above, here = r * (r - 1) // 2, r * (r + 1) // 2
+                entry = load(inverse, here)
+                store(column, r, entry * scale if r > k else spread(0.0) - entry * scale)
+                for c in range(1, r + 1):
+                    store(inverse, above + c - 1, load(inverse, here + c) + entry * load(column, c))
+            last = most * (most - 1) // 2
+            for c in range(1, most):
+                store(inverse, last + c - 1, load(column, c))
+            store(inverse, last + most - 1, scale)
+        for lane in range(min(WIDTH, n_patterns - first)):
+            q, place = n_holes[lane], holes[lane]
+            begin, end = begins[first + lane], begins[first + lane + 1]
             for r in range(q):
-                for c in range(q):
-                    conditional[holes[r], holes[c]] += inverse[r, c]
-
-
-@compiled
-def _conditional_std(spread, missing, order, precision):  # type: ignore[no-untyped-def]
-    """Standard deviations of each row's missing entries given the others."""
-    d = spread.shape[1]
-    holes = np.empty(d, np.int64)
-    factor = np.empty((d, d))
-    inverse = np.empty((d, d))
-    q = 0
-    for position in range(order.shape[0]):
-        i = order[position]
-        if position == 0 or not same_holes(missing[i], missing[order[position - 1]]):
-            q = list_holes(missing[i], holes)
-            factor_block(precision, holes, q, factor)
-            invert_factor(factor, q, inverse)
-        for r in range(q):
-            spread[i, holes[r]] = math.sqrt(inverse[r, r])
+                for c in range(r + 1):
+                    own[r, c] = own[c, r] = inverse[r * (r + 1) // 2 + c, lane]
+            if conditional.shape[0] > 0:
+                for r in range(q):
+                    for c in range(q):
+                        conditional[place[r], place[c]] += (end - begin) * own[r, c]
+            for i in range(begin, end if q > 0 else begin):
+                for k in range(d):
+                    away[k] = 0.0 if missing[i, k] else rows[i, k] - mean[k]
+                for r in range(q):
+                    total = 0.0
+                    for k in range(d):
+                        total += precision[place[r], k] * away[k]
+                    right[r] = total
+                for r in range(q):
+                    total = 0.0
+                    for c in range(q):
+                        total += own[r, c] * right[c]
+                    rows[i, place[r]] = mean[place[r]] - total
+                    if deviation.shape[0] > 0:
+                        deviation[i, place[r]] = math.sqrt(own[r, r])

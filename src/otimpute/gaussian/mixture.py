@@ -29,7 +29,7 @@ _FOR_CENTRES = 5000  # rows
 _ASSIGNMENTS = 10  # rounds of k-means for the start
 _SURE = 0.95  # how much of a row the start gives to its nearest centre
 _ROWS_PER_PART = 128  # whose sums are made side by side
-_LANES_AT_ONCE = 8192  # half a megabyte of them: what is known of a chunk of rows stays in the cache
+_LANES_AT_ONCE = 16_384  # a megabyte of them: what is known of a chunk of rows stays in the cache
 
 
 @stored(share="K", mean="K varying", covariance="K varying varying")

@@ -29,7 +29,7 @@ from .._splitmix import mix as plain_mix
 from .._threads import ALONE, Workers
 from .forest import GrownForest, Trees
 
-_AT_ONCE = 5  # trees that one worker grows before it asks for more
+_MOST_AT_ONCE, _ROWS_AT_ONCE = 5, 10_000  # trees, and rows of them
 _NO_SPREAD = 1e-12  # squared error per row, in squared units of the targets, that no split need explain
 _NOT_TRIED, _NOT_ALLOWED = np.float32(-1e30), np.float32(-2e30)  # what a split explains that is the last to be taken, or never
 _TIES = np.float32(1e-5)  # of two rows all splits explain the same, and any of them may be taken
@@ -70,10 +70,10 @@ def grow_extra_trees(
 
     def read(place: int) -> tuple[NDArray[np.float32], ...]:
         width = -(-len(inputs[place]) // NARROW_WIDTH) * NARROW_WIDTH  # with columns of zeros at the end
-        features = np.zeros((len(rows[place]), width), dtype=np.float32)
-        features[:, : len(inputs[place])] = table[np.ix_(rows[place], inputs[place])]
-        targets = np.ascontiguousarray(table[np.ix_(rows[place], columns[place])], dtype=np.float32)
-        return features, targets, table[np.ix_(other_rows[place], inputs[place])].astype(np.float32)
+        features = np.zeros((len(table), width), dtype=np.float32)
+        features[:, : len(inputs[place])] = table.take(inputs[place], axis=1)
+        targets = table.take(rows[place], axis=0)[:, columns[place]].astype(np.float32, order="C")
+        return features.take(rows[place], axis=0), targets, features.take(other_rows[place], axis=0)
 
     def grow(task: tuple[int, NDArray[np.uint32]]) -> tuple[Trees, NDArray[np.float64]]:
         place, seeds = task
@@ -93,13 +93,22 @@ def grow_extra_trees(
         return trees, trees.add_up(others)
 
     read_in = workers.map(read, range(len(columns)))
-    groups = [np.array_split(seeds, -(-n_trees // _AT_ONCE)) for seeds in _seeds(rng, len(columns), n_trees)]
+    groups = [
+        np.array_split(seeds, -(-n_trees // _at_once(len(targets), max_rows)))
+        for seeds, (_, targets, _) in zip(_seeds(rng, len(columns), n_trees), read_in, strict=True)
+    ]
     grown = iter(workers.map(grow, [(place, group) for place, of_column in enumerate(groups) for group in of_column]))
     forests = []
     for its_columns, its_inputs, of_column in zip(columns, inputs, groups, strict=True):
         parts, totals = zip(*[next(grown) for _ in of_column], strict=True)
         forests.append((GrownForest(its_columns, its_inputs, list(parts)), sum(totals[1:], totals[0]) / n_trees))
     return forests
+
+
+def _at_once(n_rows: int, max_rows: int | None) -> int:
+    """How many trees one worker grows before it asks for more."""
+    per_tree = n_rows if max_rows is None else min(n_rows, max_rows)
+    return int(np.clip(_ROWS_AT_ONCE // max(per_tree, 1), 1, _MOST_AT_ONCE))
 
 
 def _seeds(rng: np.random.Generator, n_forests: int, n_trees: int) -> NDArray[np.uint32]:

@@ -8,6 +8,7 @@ mean around ``T(x)`` instead of around the column means.
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 import numpy as np
@@ -18,7 +19,6 @@ from ..._fast_exp import exp
 from ..._stored import Array, stored
 from ..._threads import each_in_threads
 from ...gaussian import GaussianModel
-from ...gaussian.em import factor_block, fill_row
 from ...transport import epsilon_from_rule
 from ...transport.kernels.select import select_kernel
 
@@ -115,7 +115,7 @@ def _settle_rows(values, missing, points, slope, offset, precision):  # type: ig
         if n_holes == 0:
             continue
         if whitened:
-            factor_block(precision, holes, n_holes, factor)
+            _factor_block(precision, holes, n_holes, factor)
         for _ in range(_MAX_ITERATIONS):
             for j in range(n_points):
                 score[j] = base[j]
@@ -136,7 +136,7 @@ def _settle_rows(values, missing, points, slope, offset, precision):  # type: ig
                     projected += score[j] * points[k, j]
                 target[k] = projected / total
             if whitened:
-                fill_row(row, holes, n_holes, target, precision, factor, right)
+                _fill_row(row, holes, n_holes, target, precision, factor, right)
             else:
                 for r in range(n_holes):
                     row[holes[r]] = target[holes[r]]
@@ -146,3 +146,42 @@ def _settle_rows(values, missing, points, slope, offset, precision):  # type: ig
                 values[i, holes[r]] = row[holes[r]]
             if moved <= _TOLERANCE:
                 break
+
+
+@compiled
+def _fill_row(row, holes, q, mean, precision, factor, right):  # type: ignore[no-untyped-def]
+    """Set the ``q`` entries ``holes`` of ``row`` to their conditional mean given the others.
+
+    ``factor`` is the Cholesky factor of the precision's block of the holes (`_factor_block`), ``right`` a buffer.
+    """
+    for r in range(q):
+        row[holes[r]] = mean[holes[r]]
+    for r in range(q):
+        total = 0.0
+        for k in range(row.shape[0]):
+            total -= precision[holes[r], k] * (row[k] - mean[k])
+        right[r] = total
+    for r in range(q):  # forward, then backward substitution
+        for c in range(r):
+            right[r] -= factor[r, c] * right[c]
+        right[r] /= factor[r, r]
+    for r in range(q - 1, -1, -1):
+        for c in range(r + 1, q):
+            right[r] -= factor[c, r] * right[c]
+        right[r] /= factor[r, r]
+    for r in range(q):
+        row[holes[r]] += right[r]
+
+
+@compiled
+def _factor_block(matrix, index, q, factor):  # type: ignore[no-untyped-def]
+    """Lower Cholesky factor of ``matrix[index, index]``, for the first ``q`` entries of ``index``."""
+    for r in range(q):
+        for c in range(r + 1):
+            total = matrix[index[r], index[c]]
+            for k in range(c):
+                total -= factor[r, k] * factor[c, k]
+            if r == c:
+                factor[r, r] = math.sqrt(max(total, 1e-300))
+            else:
+                factor[r, c] = total / factor[c, c]
