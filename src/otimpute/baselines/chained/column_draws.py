@@ -128,17 +128,28 @@ class ColumnDraws:
             adjustment.weights_of(values), rule.adds_residual, low, high, adjustment.factor, adjustment.offset,
         )  # fmt: skip
 
-    def draw(self, rows: Values, which_tree: Values, which_donor: Values) -> Values:
-        """Values ``[n, K]`` for the columns, by two random numbers between 0 and 1 per row."""
+    @property
+    def is_adjusted(self) -> bool:
+        """Whether draws differ from what observed values suggest."""
+        return len(self.weights) > 0 or (self.factor, self.offset) != (1.0, 0.0)
+
+    def draw(self, rows: Values, which_tree: Values, which_donor: Values, *, adjusted: bool = False) -> Values:
+        """Values ``[n, K]`` for the columns, by two random numbers between 0 and 1 per row.
+
+        They are what observed values suggest or, if ``adjusted``, how missing ones differ from that; bounds hold for both.
+        """
         inputs = rows[:, self.inputs]
         features = _features(inputs, LinearModel(self.expected_intercept, self.expected_slopes))
-        donor = self.trees.choose(features, which_tree, which_donor, self.weights if len(self.weights) else None)
+        weights = self.weights if adjusted and len(self.weights) else None
+        donor = self.trees.choose(features, which_tree, which_donor, weights)
         drawn = own = self.values[donor]
         if self.adds_residual:
             drawn = LinearModel(self.intercept, self.slopes).predict(inputs) + self.residuals[donor]
             outside = (drawn < self.low) | (drawn > self.high)  # never true of NaN
             drawn = np.where(outside, own, drawn)
-        return np.asarray(self.factor * drawn + self.offset)
+        if adjusted:
+            drawn = np.fmin(np.fmax(self.factor * drawn + self.offset, self.low), self.high)  # a bound that is NaN is none
+        return np.asarray(drawn)
 
 
 def _features(inputs: Values, expected: LinearModel) -> NDArray[np.float32]:

@@ -40,9 +40,12 @@ class Delta:
         if isinstance(given, Real) and not isinstance(given, bool) and np.isfinite(float(given)):
             return cls(float(given))
         found = _UNITS.fullmatch(given) if isinstance(given, str) else None
-        if found is None or (found[2] == "x" and float(found[1]) <= 0):
+        if found is None or not np.isfinite(float(found[1])) or (found[2] == "x" and float(found[1]) <= 0):
             raise ValueError(f"delta of column {name!r} must be {_ACCEPTED}, got {given!r}")
         return cls(float(found[1]), found[2] or "")
+
+
+NO_DELTA = (Delta(0.0), Delta(0.0, "sd"), Delta(1.0, "x"))
 
 
 def check_delta(delta: Any) -> None:
@@ -53,14 +56,18 @@ def check_delta(delta: Any) -> None:
         raise TypeError(f'delta must be a dictionary such as {{"income": 0.2}}, got {type(delta).__name__}')
     for name, given in delta.items():
         if isinstance(given, Mapping):
-            if not given or any(isinstance(odds, bool) or not isinstance(odds, Real) or odds <= 0 for odds in given.values()):
-                raise ValueError(f"odds in delta of column {name!r} must be numbers > 0, got {dict(given)!r}")
+            if not given or not all(_is_odds(each) for each in given.values()):
+                raise ValueError(f"odds in delta of column {name!r} must be finite numbers > 0, got {dict(given)!r}")
         else:
             Delta.read(name, given)
 
 
+def _is_odds(value: Any) -> bool:
+    return isinstance(value, Real) and not isinstance(value, bool) and 0 < value < np.inf
+
+
 def read_adjustments(delta: Any, layout: ColumnLayout, columns: VaryingColumns) -> dict[int, Adjustment]:
-    """By position of a column in the table, how its draws are adjusted."""
+    """By position of a column in the table, how its draws are adjusted, where they are."""
     found = {}
     names = list(layout.names)
     for name, given in (delta or {}).items():
@@ -85,9 +92,12 @@ def read_adjustments(delta: Any, layout: ColumnLayout, columns: VaryingColumns) 
                 [columns.scaler.apply_entries(corners[:, k], np.full(len(corners), column)) for k, column in enumerate(own)]
             )
             odds = np.array([float(given.get(label, 1.0)) for label in labels])
-            found[place] = Adjustment(corners=standardised, odds=odds)
+            if (odds != odds[0]).any():
+                found[place] = Adjustment(corners=standardised, odds=odds)
             continue
         each, unit = Delta.read(name, given), float(columns.scaler.unit[own[0]])
+        if each in NO_DELTA:
+            continue
         if each.unit == "x":
             if not isinstance(code, NumberCode):
                 raise ValueError(f"column {name!r} holds dates or times, which have no factor; its delta must be {_ACCEPTED}")
