@@ -182,6 +182,8 @@ class MultipleImputer(Storable, BaseEstimator):  # type: ignore[misc]
                 raise ValueError(
                     f"delta needs the default imputer or a ChainedImputer, got {type(base).__name__}; pass imputer=None"
                 )
+            if base.delta is not None:
+                raise ValueError("delta is given twice, to MultipleImputer and to its ChainedImputer; give it once")
             base.set_params(delta=self.delta)
         return base
 
@@ -212,6 +214,9 @@ def _refuse_what_cannot_be_imputed(base: BaseImputer, task: FitTask) -> None:
     holes, names = task.table.holes, task.layout.names
     if not holes.any():
         raise ValueError("X has no missing values, so all tables would be X itself; analyse X as it is")
+    for name in getattr(base, "delta", None) or {}:
+        if name in names and not holes[:, list(names).index(name)].any():
+            raise ValueError(f"delta is for column {name!r}, which has no missing values, so nothing would be shifted; drop it")
     for k, code in enumerate(task.table.codes):
         if holes[:, k].all():
             raise ValueError(f"column {names[k]!r} has no observed value, so nothing can be drawn for it; drop it")

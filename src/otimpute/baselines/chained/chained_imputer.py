@@ -222,7 +222,8 @@ class ChainedImputer(BaseImputer):
     delta : dict, default=None
         By column, how missing values differ from what observed ones suggest: a number that is added to draws (in the units of
         the column; dates: seconds), ``"0.5 sd"`` (standard deviations), ``"1.1 x"`` (a factor), or for categories and booleans
-        the odds of some of them, ``{"yes": 2}``. Other columns follow, as far as they depend on this one.
+        the odds of some of them, ``{"yes": 2}``. It applies to a missing value given what is observed in its row; missing values
+        of other columns follow, as far as they depend on this one. Bounds win: what would leave them ends at the bound.
     random_state : int, Generator, RandomState or None, default=None
         Same seed, same result.
     missing_values, add_indicator, keep_empty_features, integers, constraints, max_categories

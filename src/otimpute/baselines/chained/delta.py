@@ -45,7 +45,7 @@ class Delta:
         return cls(float(found[1]), found[2] or "")
 
 
-NO_DELTA = (Delta(0.0), Delta(0.0, "sd"), Delta(1.0, "x"))
+_NO_DELTAS = (Delta(0.0), Delta(0.0, "sd"), Delta(1.0, "x"))
 
 
 def check_delta(delta: Any) -> None:
@@ -96,11 +96,11 @@ def read_adjustments(delta: Any, layout: ColumnLayout, columns: VaryingColumns) 
                 found[place] = Adjustment(corners=standardised, odds=odds)
             continue
         each, unit = Delta.read(name, given), float(columns.scaler.unit[own[0]])
-        if each in NO_DELTA:
+        if each.unit == "x" and not isinstance(code, NumberCode):
+            raise ValueError(f"column {name!r} holds dates or times, which have no factor; its delta must be {_ACCEPTED}")
+        if each in _NO_DELTAS:
             continue
         if each.unit == "x":
-            if not isinstance(code, NumberCode):
-                raise ValueError(f"column {name!r} holds dates or times, which have no factor; its delta must be {_ACCEPTED}")
             centre = float(columns.scaler.restore(np.zeros(1), own[:1])[0])
             found[place] = Adjustment(factor=each.amount, offset=(each.amount - 1) * centre / unit)
         else:
