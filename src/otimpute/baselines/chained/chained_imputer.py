@@ -174,8 +174,8 @@ class PreparedDraws:
                     if len(target.observed) == len(holes) and k < self.n_rounds - 1:
                         continue  # nothing is missing, but it may be in new rows
                     model_of_column = ColumnDraws.fit(
-                        draws.suggested, target.columns, target.inputs, target.observed, target.rule, n_trees=self.n_trees, rng=rng,
-                        low=target.low, high=target.high, adjustment=target.adjustment,
+                        draws.suggested, target.columns, target.inputs, target.observed, target.rule, n_trees=self.n_trees,
+                        rng=rng, low=target.low, high=target.high, adjustment=target.adjustment,
                     )  # fmt: skip
                     draws.redraw(model_of_column, k * len(self.targets) + place)
                     models.append(model_of_column)
@@ -222,8 +222,8 @@ class ChainedImputer(BaseImputer):
     delta : dict, default=None
         By column, how missing values differ from what observed ones suggest: a number that is added to draws (in the units of
         the column; dates: seconds), ``"0.5 sd"`` (standard deviations), ``"1.1 x"`` (a factor), or for categories and booleans
-        the odds of some of them, ``{"yes": 2}``. It applies to a missing value given what is observed in its row; missing values
-        of other columns follow, as far as they depend on this one. Bounds win: what would leave them ends at the bound.
+        the odds of some of them, ``{"yes": 2}``. It applies to a missing value given what is observed in its row; missing
+        values of other columns follow, as far as they depend on it. Bounds win: what would leave them ends at the bound.
     random_state : int, Generator, RandomState or None, default=None
         Same seed, same result.
     missing_values, add_indicator, keep_empty_features, integers, constraints, max_categories

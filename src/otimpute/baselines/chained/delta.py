@@ -63,7 +63,7 @@ def check_delta(delta: Any) -> None:
 
 
 def _is_odds(value: Any) -> bool:
-    return isinstance(value, Real) and not isinstance(value, bool) and 0 < value < np.inf
+    return isinstance(value, Real) and not isinstance(value, bool) and 0 < float(value) < np.inf
 
 
 def read_adjustments(delta: Any, layout: ColumnLayout, columns: VaryingColumns) -> dict[int, Adjustment]:
