@@ -126,7 +126,8 @@ def test_the_picture_shows_estimates_intervals_null_and_tipping_point(unit: str)
     assert any(list(line.get_ydata()) == [2.5, 1.5, 0.5] for line in panel.lines)
     assert any(list(line.get_ydata()) == [0, 0] for line in panel.lines)
     assert any(list(line.get_xdata()) == [result.tipping_point()] * 2 for line in panel.lines)
-    assert panel.texts[0].get_text() == f"tipping point {result.tipping_point():.3g}"
+    assert [text.get_text() for text in panel.texts] == ["0", f"tipping point {result.tipping_point():.3g}"]
+    assert list(panel.get_xticks()) == [1, 2, 4]
     assert panel.get_xscale() == ("log" if unit in ("x", "odds") else "linear")
     plt.close(panel.figure)
 
@@ -136,6 +137,7 @@ def test_the_picture_has_a_panel_per_parameter(table: pd.DataFrame) -> None:
     plt.switch_backend("Agg")
     panels = sensitivity(IMPUTER, table, two_means, {"smoker": [{"yes": 1}, {"yes": 2}]}).plot()
     assert [panel.get_ylabel() for panel in panels] == ["income, 95 % interval", "smoke, 95 % interval"]
+    assert panels[0].get_title() == "no tipping point"
     plt.close(panels[0].figure)
 
 

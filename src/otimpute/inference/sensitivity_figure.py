@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 
 _ESTIMATE, _TIPPING, _FAINT = "#3d6fb4", "#d1495b", "#8a8f98"
 _WIDTH, _HEIGHT, _MOST_BESIDE = 5.2, 3.6, 3
+_MOST_TICKS = 10
 
 
 def draw_sensitivity(result: Sensitivity, parameters: Sequence[str], null: float) -> list[Any]:
@@ -43,20 +44,23 @@ def _draw_panel(panel: Any, result: Sensitivity, parameter: str, null: float) ->
     panel.plot(amounts, estimate, color=_ESTIMATE, linewidth=1.5)
     panel.errorbar(amounts, estimate, (estimate - low, high - estimate), fmt="o", markersize=5, color=_ESTIMATE, capsize=3)
     panel.axhline(null, color=_FAINT, linestyle="--", linewidth=1)
+    panel.annotate(f"{null:g}", (1, null), xycoords=("axes fraction", "data"), xytext=(3, 0), textcoords="offset points",
+                   va="center", color=_FAINT)  # fmt: skip
+    ticker = require("matplotlib.ticker", "plot()")
     if axis.is_log:
-        ticker = require("matplotlib.ticker", "plot()")
         panel.set_xscale("log")
-        panel.xaxis.set_major_locator(ticker.FixedLocator(amounts))
         panel.xaxis.set_minor_locator(ticker.NullLocator())
+    if axis.is_log or len(amounts) <= _MOST_TICKS:
+        panel.xaxis.set_major_locator(ticker.FixedLocator(amounts))
         panel.xaxis.set_major_formatter(ticker.FormatStrFormatter("%g"))
     tipping = result.tipping_point(parameter, null=null)
-    if tipping is not None:
+    if tipping is None:
+        panel.set_title("no tipping point", loc="center", fontsize="medium", color=_FAINT)
+    else:
         panel.axvline(tipping, color=_TIPPING, linestyle=":", linewidth=1.3)
-        is_left = axis.positions.mean() > (math.log(tipping) if axis.is_log else tipping)
         panel.annotate(
-            f"tipping point {tipping:.3g}", (tipping, 1), xycoords=("data", "axes fraction"),
-            xytext=(4 if is_left else -4, -3), textcoords="offset points", va="top", ha="left" if is_left else "right",
-            color=_TIPPING,
+            f"tipping point {tipping:.3g}", (tipping, 1), xycoords=("data", "axes fraction"), xytext=(0, 3),
+            textcoords="offset points", ha="center", va="bottom", color=_TIPPING,
         )  # fmt: skip
     panel.set_xlabel(axis.title.replace("$", r"\$"))
     panel.set_ylabel(f"{parameter}, {100 * result.pooled[0].level:g} % interval".replace("$", r"\$"))
