@@ -11,15 +11,20 @@ from typing import Any
 import numpy as np
 
 from ..._checks import check_choice
+from ...exceptions import InPython, Message, Term
 from ...fitting import ColumnLayout
 from ...table import CategoryCode, ColumnKind, NumberCode, seconds_of
 from ..standardised import VaryingColumns
 from .column_draws import Adjustment
 
 _UNITS = re.compile(r"\s*([+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?)\s*(sd|x)?\s*")
-_ACCEPTED = (
-    'a number (in the units of the column; of dates, seconds), "0.5 sd" (standard deviations of the observed values), "1.1 x" '
-    '(a factor), or for categories and booleans a dictionary of odds such as {"yes": 2}'
+_ACCEPTED = Message(
+    "a number (in the units of the column; of dates, seconds), ",
+    InPython('"0.5 sd"', "'0.5 sd'"),
+    " (standard deviations of the observed values), ",
+    InPython('"1.1 x"', "'1.1 x'"),
+    " (a factor), or for categories and booleans ",
+    InPython('a dictionary of odds such as {"yes": 2}', "odds such as yes:2"),
 )
 
 
@@ -41,7 +46,7 @@ class Delta:
             return cls(float(given))
         found = _UNITS.fullmatch(given) if isinstance(given, str) else None
         if found is None or not np.isfinite(float(found[1])) or (found[2] == "x" and float(found[1]) <= 0):
-            raise ValueError(f"delta of column {name!r} must be {_ACCEPTED}, got {given!r}")
+            raise ValueError(Message(Term("delta"), f" of column {name!r} must be ", _ACCEPTED, f", got {given!r}"))
         return cls(float(found[1]), found[2] or "")
 
 
@@ -57,7 +62,9 @@ def check_delta(delta: Any) -> None:
     for name, given in delta.items():
         if isinstance(given, Mapping):
             if not given or not all(_is_odds(each) for each in given.values()):
-                raise ValueError(f"odds in delta of column {name!r} must be finite numbers > 0, got {dict(given)!r}")
+                raise ValueError(
+                    Message("odds in ", Term("delta"), f" of column {name!r} must be finite numbers > 0, got {dict(given)!r}")
+                )
         else:
             Delta.read(name, given)
 
@@ -79,14 +86,23 @@ def read_adjustments(delta: Any, layout: ColumnLayout, columns: VaryingColumns) 
         has_labels = isinstance(code, CategoryCode) or code.kind == ColumnKind.BOOLEAN
         if has_labels != isinstance(given, Mapping):
             what = "labels" if has_labels else "numbers"
-            raise ValueError(f"column {name!r} holds {what}; its delta must be {_ACCEPTED}, got {given!r}")
+            raise ValueError(
+                Message(f"column {name!r} holds {what}; its ", Term("delta"), " must be ", _ACCEPTED, f", got {given!r}")
+            )
         if len(own) == 0 or not np.isin(own, columns.varying).all():
             continue  # of a column without two different values nothing is drawn
         if isinstance(given, Mapping):
             labels = list(code.labels) if isinstance(code, CategoryCode) else [False, True]
             for label in given:
                 if label not in labels:
-                    raise ValueError(f"odds in delta of column {name!r} are for {label!r}; its categories are {labels[:20]}")
+                    raise ValueError(
+                        Message(
+                            "odds in ",
+                            Term("delta"),
+                            f" of column {name!r} are for {label!r}; ",
+                            f"its categories are {labels[:20]}",
+                        )
+                    )
             corners = code.all_corners() if isinstance(code, CategoryCode) else np.array([[0.0], [1.0]])
             standardised = np.column_stack(
                 [columns.scaler.apply_entries(corners[:, k], np.full(len(corners), column)) for k, column in enumerate(own)]
@@ -97,7 +113,11 @@ def read_adjustments(delta: Any, layout: ColumnLayout, columns: VaryingColumns) 
             continue
         each, unit = Delta.read(name, given), float(columns.scaler.unit[own[0]])
         if each.unit == "x" and not isinstance(code, NumberCode):
-            raise ValueError(f"column {name!r} holds dates or times, which have no factor; its delta must be {_ACCEPTED}")
+            raise ValueError(
+                Message(
+                    f"column {name!r} holds dates or times, which have no factor; its ", Term("delta"), " must be ", _ACCEPTED
+                )
+            )
         if each in _NO_DELTAS:
             continue
         if each.unit == "x":
