@@ -13,6 +13,7 @@ import numpy as np
 from kernels import HAS_GPU
 from otimpute import AutoImputer, MetaSinkhornImputer, RoundRobinImputer, SinkhornImputer
 from otimpute.baselines import (
+    ChainedImputer,
     ExtraTreesImputer,
     GAINImputer,
     GaussianEMImputer,
@@ -70,6 +71,7 @@ IMPUTERS: dict[str, Make] = {
     "missforest": lambda **k: MissForestImputer(**{"n_estimators": 5, "max_iter": 2, "random_state": 0, **k}),
     "gaussian-em": unseeded(GaussianEMImputer),
     "gaussian-mixture": lambda **k: GaussianMixtureImputer(**{"n_components": (2, 4), "random_state": 0, **k}),
+    "chained": lambda **k: ChainedImputer(**{"n_rounds": 2, "n_estimators": 3, "random_state": 0, **k}),
     "extra-trees": lambda **k: ExtraTreesImputer(**{"n_estimators": 3, "n_rounds": 2, "random_state": 0, **k}),
     "kernel-ridge": KernelRidgeImputer,
     "softimpute": lambda **k: SoftImputer(**{"random_state": 0, **k}),
@@ -88,11 +90,16 @@ if not find_spec("torch"):
 if HAS_GPU and find_spec("torch") and find_spec("triton"):
     IMPUTERS |= {
         f"{name}-cuda": lambda make=IMPUTERS[name], **k: make(**{"device": "cuda", **k})
-        for name in ("sinkhorn", "sinkhorn-paper", "round-robin", "round-robin-mlp", "meta-sinkhorn")
+        for name in (
+            *("sinkhorn", "sinkhorn-paper", "round-robin", "round-robin-mlp", "meta-sinkhorn"),
+            *("gaussian-em", "gaussian-mixture", "kernel-ridge"),
+        )
     }
 TORCH |= {name for name in IMPUTERS if name.endswith("-cuda")}
 TRANSPORT = {name for name in IMPUTERS if name.startswith(("sinkhorn", "round-robin", "meta"))}
-RANDOM = TRANSPORT | {*DEEP, "auto", "auto-distribution", "extra-trees", "gaussian-mixture", "missforest", "softimpute"}
+RANDOM = TRANSPORT | {*DEEP, "auto", "auto-distribution", "chained"}
+RANDOM |= {"extra-trees", "gaussian-mixture", "missforest", "softimpute"}
+RANDOM |= {"gaussian-mixture-cuda"} & set(IMPUTERS)
 
 
 def grouped_table(n: int = 90, rate: float = 0.2, seed: int = 0) -> tuple[dict[str, list[Any]], dict[str, list[Any]]]:

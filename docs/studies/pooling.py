@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from otimpute import AutoImputer
+from otimpute import AutoImputer, pool_estimates
 
 N_TABLES, N_ROWS, N_DRAWS, SLOPE = 100, 300, 10, 1.0
 
@@ -22,9 +22,8 @@ def slope(table: np.ndarray) -> Estimate:
 
 
 def pool(estimates: list[Estimate]) -> Estimate:
-    """Rubin's rules."""
-    slopes, variances = np.array(estimates).T
-    return slopes.mean(), variances.mean() + (1 + 1 / len(slopes)) * slopes.var(ddof=1)
+    pooled = pool_estimates(*zip(*estimates, strict=True))
+    return pooled.estimate[0], pooled.total[0]
 
 
 def analyse(seed: int) -> dict[str, Estimate]:

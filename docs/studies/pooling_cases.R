@@ -59,6 +59,7 @@ fitted <- function(name, n, m, holes, model, smaller) {
   pooled <- pool(fit)
   said <- summary(pooled, conf.int = TRUE)
   test <- D1(fit, fit0)$result
+  unlimited <- mitml::testModels(as.mitml.result(fit), as.mitml.result(fit0), method = "D1")$test  # no limit to the degrees of freedom
   dropped <- setdiff(names(coef(fits[[1]])), names(coef(getfit(fit0)[[1]])))
   list(
     name = name, names = names(coef(fits[[1]])), df_complete = df.residual(fits[[1]]),
@@ -67,7 +68,8 @@ fitted <- function(name, n, m, holes, model, smaller) {
     low = said[["2.5 %"]], high = said[["97.5 %"]],
     within = pooled$pooled$ubar, between = pooled$pooled$b, total = pooled$pooled$t,
     riv = pooled$pooled$riv, lambda = pooled$pooled$lambda, fmi = pooled$pooled$fmi,
-    D1 = list(names = dropped, statistic = test[1, "F.value"], df1 = test[1, "df1"], df2 = test[1, "df2"], p = test[1, "P(>F)"])
+    D1 = list(names = dropped, statistic = test[1, "F.value"], df1 = test[1, "df1"], df2 = test[1, "df2"], p = test[1, "P(>F)"],
+              df2_unlimited = unlimited[1, "df2"], p_unlimited = unlimited[1, "P(>F)"])
   )
 }
 

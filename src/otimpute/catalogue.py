@@ -50,6 +50,7 @@ class MethodEntry(CatalogueEntry):
     preset: str = ""  # class method that creates the variant
     parameters: Mapping[str, Any] = field(default_factory=dict)  # parameters that define the variant
     expert: int = 0  # position among the experts of AutoImputer, cheapest first; 0: not an expert
+    draws: bool = False  # imputes values drawn at random, others with each seed
 
     @property
     def make(self) -> Callable[..., BaseImputer]:
@@ -69,6 +70,7 @@ class MechanismEntry(CatalogueEntry):
 class MetricEntry(CatalogueEntry):
     """A function ``(X_true, X_imputed, missing)`` that returns a number, or one per column (NaN where undefined)."""
 
+    of_draws: bool = False  # takes draws [m, n, d] instead of one imputed table
     power: int = 1  # 2: its unit is the square of that of the values
     lower_is_better: bool = True
     few_rows: bool = False  # not computed for more than ``metrics.MOST_ROWS`` incomplete rows
@@ -123,13 +125,13 @@ METHODS: Mapping[str, MethodEntry] = {method.name: method for method in (
     MethodEntry("kernel_ridge", "baselines.kernel_ridge:KernelRidgeImputer", "kernel ridge (ours)",
            "Kernel ridge regression for each column.", ours=True, expert=8),
     MethodEntry("chained", "baselines.chained.chained_imputer:ChainedImputer", "chained draws (ours)",
-           "Random draws by chained equations; several of them are a multiple imputation.", ours=True),
+           "Random draws by chained equations; several of them are a multiple imputation.", ours=True, draws=True),
     MethodEntry("auto", "auto.auto_imputer:AutoImputer", "AutoImputer",
            "Weighted average of several methods, by how well they recover hidden values.",
            MethodStyle("#0b0b0b", "", (6, 1, 0)), ours=True),
     MethodEntry("auto_distribution", "auto.auto_imputer:AutoImputer", "AutoImputer (distribution)",
            "The same, with values drawn at random around the averages.",
-           MethodStyle("#6b6b6b", "....", (8, 1, 0)), ours=True, parameters={"target": "distribution"}),
+           MethodStyle("#6b6b6b", "....", (8, 1, 0)), ours=True, parameters={"target": "distribution"}, draws=True),
 )}  # fmt: skip
 
 # The methods that can be experts of AutoImputer, in the order in which they are fitted.
@@ -150,6 +152,8 @@ METRICS: Mapping[str, MetricEntry] = {metric.name: metric for metric in (
     MetricEntry("sliced_wasserstein2", "metrics.distributional:sliced_wasserstein2", "sliced squared W₂", power=2),
     MetricEntry("marginal_wasserstein1", "metrics.distributional:marginal_wasserstein1", "marginal W₁"),
     MetricEntry("wasserstein2", "metrics.distributional:wasserstein2", "squared W₂", power=2, few_rows=True, compared=4),
+    MetricEntry("crps", "metrics.draws:crps", "CRPS", of_draws=True, compared=5),
+    MetricEntry("energy_score", "metrics.draws:energy_score", "energy score", of_draws=True),
 )}  # fmt: skip
 
 COSTS: Mapping[str, str] = {"seconds": "seconds", "added_mib": "memory added (MiB)"}  # costs of a fit: name and label
@@ -172,6 +176,19 @@ def make_imputer(name: str, parameters: Mapping[str, Any], random_state: Any = N
         make = METHODS[check_choice("imputer", name, METHODS)].make
     imputer = make(**parameters)
     return imputer.set_params(random_state=random_state) if hasattr(imputer, "random_state") else imputer
+
+
+def draws_at_random(name: str, parameters: Mapping[str, Any]) -> bool:
+    """Whether an imputer, by its name and parameters, imputes values drawn at random. Classes of your own do not count.
+
+    >>> draws_at_random("auto", {}), draws_at_random("auto", {"target": "distribution"})
+    (False, True)
+    """
+    if name not in METHODS:
+        return False
+    location, chosen = METHODS[name].location, {**METHODS[name].parameters, **parameters}
+    alike = (method for method in METHODS.values() if method.draws and method.location == location)
+    return any(all(chosen.get(key) == value for key, value in method.parameters.items()) for method in alike)
 
 
 def make_mechanism(name: str, rate: float, options: Mapping[str, Any]) -> Any:

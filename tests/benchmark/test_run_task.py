@@ -12,13 +12,14 @@ from io import BytesIO
 import numpy as np
 import pytest
 
+from otimpute import AutoImputer
 from otimpute.baselines import KNNImputer, MeanImputer, MissForestImputer
 from otimpute.benchmark import Record, Task, worker
 from otimpute.benchmark.record import SCORES
 from otimpute.benchmark.run_task import run_task, split, suspicious, unusable, whiten
 from otimpute.catalogue import METRICS
 from otimpute.datasets import load_dataset
-from otimpute.metrics import mae, rmse
+from otimpute.metrics import crps, energy_score, mae, rmse
 from otimpute.missingness import MCAR
 
 TASK = Task("iris", "mcar", 0.3, "mean", "mean", 0)
@@ -27,7 +28,8 @@ TASK = Task("iris", "mcar", 0.3, "mean", "mean", 0)
 def test_the_record_has_what_was_asked_for() -> None:
     record = run_task(TASK)
     assert record.status == "ok"
-    assert set(record.scores["train"]) == set(METRICS) == set(SCORES)
+    assert set(SCORES) == set(METRICS)
+    assert set(record.scores["train"]) == {name for name, metric in METRICS.items() if not metric.of_draws}
     assert (record.n, record.d) == (150, 4)
     assert 100 < record.n_missing < 260
     assert record.peak_mib > record.added_mib >= 0
@@ -54,6 +56,48 @@ def test_out_of_sample_rows_are_not_fitted_on() -> None:
     assert set(record.seconds) == {"fit", "transform", "task"}
     parts = [outcome.part for outcome in record.outcomes()]
     assert parts == ["train", "test"]
+
+
+QUICK = {"experts": ["mean", "gaussian_em"]}
+
+
+@pytest.mark.parametrize(
+    ("imputer", "parameters"), [("auto_distribution", QUICK), ("auto", {**QUICK, "target": "distribution"})]
+)
+def test_draws_of_a_method_that_draws_are_scored(imputer: str, parameters: dict[str, object]) -> None:
+    task = Task("iris", "mcar", 0.3, "draws", imputer, 3, parameters, test_fraction=0.3, n_draws=4)
+    record = run_task(task)
+    X = whiten(load_dataset("iris").values)
+    missing = MCAR(0.3).sample(X, task.generator_of_holes())
+    X_incomplete, (train, test) = np.where(missing, np.nan, X), split(task, 150)
+    imputers = [AutoImputer(**QUICK, target="distribution", random_state=seed) for seed in (3, *task.seeds_of_draws())]
+    of_train = [each.fit_transform(X_incomplete[train]) for each in imputers]
+    of_test = [each.transform(X_incomplete[test]) for each in imputers]
+    for part, rows, draws in (("train", train, of_train), ("test", test, of_test)):
+        assert record.scores[part]["crps"] == pytest.approx(crps(X[rows], draws, missing[rows]))
+        assert record.scores[part]["energy_score"] == pytest.approx(energy_score(X[rows], draws, missing[rows]))
+        assert record.scores[part]["mae"] == pytest.approx(mae(X[rows], draws[0], missing[rows]))  # of the first alone
+        assert record.scores[part]["crps"] < record.scores[part]["mae"]
+    assert set(record.seconds) == {"fit", "transform", "draws", "task"}
+
+
+def test_a_method_that_does_not_draw_is_scored_as_a_single_draw() -> None:
+    record = run_task(dataclasses.replace(TASK, n_draws=4))
+    assert set(record.scores["train"]) == set(METRICS)
+    assert record.scores["train"]["crps"] == pytest.approx(record.scores["train"]["mae"])
+    assert "draws" not in record.seconds
+    alone = run_task(TASK).scores["train"]
+    assert {name: score for name, score in record.scores["train"].items() if name in alone} == alone
+
+
+def test_draws_that_cannot_be_scored_are_a_failure(monkeypatch: pytest.MonkeyPatch) -> None:
+    task = Task("iris", "mcar", 0.3, "draws", "auto_distribution", 0, QUICK, n_draws=2)
+    fit_transform = AutoImputer.fit_transform
+    sound = lambda self, X: fit_transform(self, X) if self.random_state == 0 else np.full_like(X, np.nan)  # noqa: E731
+    monkeypatch.setattr(AutoImputer, "fit_transform", sound)
+    record = run_task(task)
+    assert record.status == "failed"
+    assert "draws must be finite where it is scored" in record.error
 
 
 def test_whitening_leaves_constant_columns_at_zero() -> None:

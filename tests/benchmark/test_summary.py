@@ -327,6 +327,7 @@ def test_tables_of_one_method_and_of_methods_without_shared_sets_are_written() -
     [
         (("rmse", "train", "html"), "fmt must be one of"),
         (("mae", "train", "text"), "no task has a finite 'mae'"),
+        (("crps", "train", "text"), "no task has a finite 'crps'; run a suite with n_draws"),
     ],
 )
 def test_what_cannot_be_tabulated_is_refused(arguments, message) -> None:

@@ -49,6 +49,7 @@ def test_a_key_is_the_same_in_every_process_and_version() -> None:
         {"parameters": {"n_neighbors": 4}},
         {"options": {"x": 1}},
         {"test_fraction": 0.3},
+        {"n_draws": 2},
     ],
     ids=lambda change: next(iter(change)),
 )
@@ -58,7 +59,7 @@ def test_everything_that_makes_a_task_is_in_its_key(change: dict[str, object]) -
 
 def test_holes_depend_on_set_mechanism_rate_and_seed_only() -> None:
     draw = lambda task: task.generator_of_holes().random()  # noqa: E731
-    others = [{"method": "m"}, {"imputer": "mean"}, {"parameters": {}}, {"test_fraction": 0.3}]
+    others = [{"method": "m"}, {"imputer": "mean"}, {"parameters": {}}, {"test_fraction": 0.3}, {"n_draws": 2}]
     assert {draw(dataclasses.replace(TASK, **change)) for change in others} == {draw(TASK)}
     for change in ({"dataset": "wine"}, {"mechanism": "x"}, {"rate": 0.2}, {"seed": 1}):
         assert draw(dataclasses.replace(TASK, **change)) != draw(TASK)
@@ -77,6 +78,25 @@ def test_records_from_before_there_were_groups_are_read() -> None:
     del content["n_together"], content["sha256"]
     older = {**content, "sha256": hashlib.sha256(canonical(content).encode()).hexdigest()}
     assert Record.from_json(json.dumps(older), TASK.key) == GOOD
+
+
+def test_tasks_of_before_draws_were_scored_are_the_same_as_with_one_draw() -> None:
+    assert "n_draws" not in TASK.as_dict()
+    assert "n_draws" not in json.loads(GOOD.to_json())["task"]
+    assert Task.from_dict(TASK.as_dict()).n_draws == 1
+
+
+def test_the_number_of_draws_comes_back_from_the_text() -> None:
+    several = dataclasses.replace(GOOD, task=dataclasses.replace(TASK, n_draws=20))
+    assert Record.from_json(several.to_json(), several.task.key) == several
+
+
+def test_every_draw_has_a_seed_of_its_own_that_more_draws_do_not_change() -> None:
+    few, many = (dataclasses.replace(TASK, n_draws=n).seeds_of_draws() for n in (3, 20))
+    assert few == many[:2]
+    assert len({TASK.seed, *many}) == 20
+    assert TASK.seeds_of_draws() == []
+    assert dataclasses.replace(TASK, n_draws=20, seed=1).seeds_of_draws() != many
 
 
 @pytest.mark.parametrize(
@@ -216,7 +236,7 @@ def test_tasks_that_would_be_shown_as_one_may_not_share_a_folder(tmp_path: Path)
     store = Store(tmp_path)
     store.plan("paper", [TASK])
     store.write(GOOD)
-    for change in ({"test_fraction": 0.3}, {"parameters": {"n_neighbors": 4}}, {"imputer": "mean"}):
+    for change in ({"test_fraction": 0.3}, {"n_draws": 2}, {"parameters": {"n_neighbors": 4}}, {"imputer": "mean"}):
         with pytest.raises(ValueError, match="use a separate folder for each suite"):
             store.plan("oos", [dataclasses.replace(TASK, **change)])
     store.plan("oos", [dataclasses.replace(TASK, method="knn4", parameters={"n_neighbors": 4})])
@@ -317,6 +337,7 @@ def test_a_part_of_a_suite_has_the_same_tasks() -> None:
         (f"{ONE}\nmethods: {{knn: }}\nseeds: [1.5]", "a seed must be a whole number"),
         (f"{ONE}\nmethods: {{knn: }}\nseeds: [-1]", "a seed must be a whole number"),
         (f"{ONE}\nmethods: {{knn: }}\nseeds: [1, 1]", "seeds must differ"),
+        (f"{ONE}\nmethods: {{knn: }}\nn_draws: 0", "n_draws must be a whole number >= 1"),
     ],
 )
 def test_mistakes_in_a_suite_are_found_before_it_runs(tmp_path: Path, text: str, reason: str) -> None:
@@ -330,11 +351,12 @@ def test_a_suite_of_ones_own(tmp_path: Path) -> None:
     path = tmp_path / "mine.yaml"
     path.write_text(
         "datasets: [iris]\nsettings: [{mechanism: quantile_mnar, rate: 0.3, tails: upper}]\n"
-        "methods: {near: {imputer: knn, n_neighbors: 2}}\nseeds: [4, 7]\n"
+        "methods: {near: {imputer: knn, n_neighbors: 2}}\nseeds: [4, 7]\nn_draws: 5\n"
     )
     tasks = load_suite(path).tasks()
     assert [task.seed for task in tasks] == [4, 7]
     assert tasks[0].parameters == {"n_neighbors": 2}
+    assert {task.n_draws for task in tasks} == {5}
     assert tasks[0].setting == "quantile_mnar-30-tails=upper"
     with pytest.raises(FileNotFoundError, match="no suite 'nosuch': pass one of auto, oos, paper, runtime, smoke"):
         load_suite("nosuch")

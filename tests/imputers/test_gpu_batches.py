@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from otimpute import MetaSinkhornImputer, RoundRobinImputer
+from otimpute import _device as device
 from otimpute.exceptions import GpuError, OtimputeWarning
-from otimpute.imputers.gpu import device
 from otimpute.imputers.gpu.gpu_batches import GpuBatches, _Pairs
 
 torch = pytest.importorskip("torch")

@@ -14,10 +14,10 @@ import otimpute.imputers.gpu.gpu_steps as gpu_steps
 import otimpute.imputers.gpu.gpu_tables as gpu_tables
 from kernels import HAS_GPU
 from otimpute import SinkhornImputer, _gpu
+from otimpute import _device as device
 from otimpute.exceptions import GpuError, OtimputeWarning
 from otimpute.imputers.batches.divergence import BatchPlan, make_cells, make_geometry
 from otimpute.imputers.batches.pairs import ALL_ROWS
-from otimpute.imputers.gpu import device
 from otimpute.imputers.gpu.gpu_steps import GpuFit, GpuSteps
 from otimpute.imputers.gpu.gpu_tables import GpuTables
 from otimpute.imputers.preparation.working_copy import padded_width

@@ -12,10 +12,10 @@ import pytest
 from sklearn.base import clone
 
 from otimpute import SinkhornImputer, fit_transform_many
+from otimpute import _device as device
 from otimpute.exceptions import DivergedError, GpuError, OtimputeWarning
 from otimpute.fitting.training import TrainingOutcome
 from otimpute.imputers import side_by_side
-from otimpute.imputers.gpu import device
 from otimpute.imputers.sinkhorn import descent
 from otimpute.imputers.sinkhorn.descent import Descended, empty_history
 

@@ -48,6 +48,8 @@ def test_nested_models_are_compared_as_by_d1(case: dict[str, Any]) -> None:
         assert ours.df2 == pytest.approx(pooled.df[at]) and ours.p == pytest.approx(pooled.p[at])
     else:
         assert_same([ours.df2, ours.p], [mice["df2"], mice["p"]])
+    without_limit = pool_estimates(case["estimates"], case["covariances"], names=case["names"]).test(mice["names"])
+    assert_same([without_limit.df2, without_limit.p], [mice["df2_unlimited"], mice["p_unlimited"]])
 
 
 def test_there_are_cases_at_both_ends_of_missing_information() -> None:

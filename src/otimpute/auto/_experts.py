@@ -135,7 +135,8 @@ def add_shrunk(experts: dict[str, BaseImputer], n_rows: int, n_columns: int) -> 
     for name, expert in experts.items():
         found[name] = expert
         if name == GAUSSIAN:
-            found[SHRUNK] = GaussianEMImputer(prior_rows=max(n_columns / 4, 1.0), n_jobs=expert.n_jobs)
+            shrunk = GaussianEMImputer(prior_rows=max(n_columns / 4, 1.0), n_jobs=expert.n_jobs, device=expert.device)
+            found[SHRUNK] = shrunk
     return found
 
 

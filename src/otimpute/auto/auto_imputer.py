@@ -102,8 +102,9 @@ class AutoImputer(BaseImputer):
     n_jobs : int or None, default=None
         Threads; None is one, -1 all cores. The result does not depend on it.
     device : {"auto", "cpu", "cuda"}, default="auto"
-        Where experts given by name compute, if they can choose (``sinkhorn``, which is not among the default experts); as in
-        `SinkhornImputer`.
+        Where experts given by name compute: ``"cuda"`` is a GPU, for those that can use one (of the default experts all but the
+        trees); ``"auto"`` takes one if there is one, for experts that would take the CPU about 20 s or more. New rows are
+        imputed on the CPU.
     random_state : int, Generator, RandomState or None, default=None
         Same seed, same result.
     verbose : int, default=0
@@ -319,13 +320,13 @@ class AutoImputer(BaseImputer):
         deadline: float = math.inf,
     ) -> AutoFit:
         if self.max_seconds is not None:
-            self._compile()
+            self._compile(self.device)
         begun = time.perf_counter()
         limit = min(math.inf if self.max_seconds is None else float(self.max_seconds), deadline - begun)
         experts = add_shrunk(read_experts(self.experts, self.device, self.n_jobs), *values.shape)
         draws = self.target == "distribution"
         if draws:
-            experts.setdefault(MIXTURE, GaussianMixtureImputer(n_jobs=self.n_jobs))  # draws are made with it
+            experts.setdefault(MIXTURE, GaussianMixtureImputer(n_jobs=self.n_jobs, device=self.device))  # to draw with
         with single_blas_thread(), progress_bar("Comparing methods", self.verbose) as bar:
 
             def progress(n_asked: int, n_to_ask: int) -> None:
@@ -377,7 +378,8 @@ class AutoImputer(BaseImputer):
 
     @staticmethod
     @cache
-    def _compile() -> None:
+    def _compile(device: str) -> None:
         rows = np.random.default_rng(0).normal(size=(30, 3))
         rows[:5, 0] = np.nan
-        AutoImputer(random_state=0).fit(rows)
+        for where in ("cpu", "cuda") if device == "cuda" else ("cpu",):  # a GPU has to be started too; new rows need the CPU
+            AutoImputer(random_state=0, device=where).fit(rows)

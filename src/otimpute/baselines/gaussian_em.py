@@ -9,6 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .._checks import check_count, check_jobs, check_real
+from .._device import Device
+from .._gpu import check_device
 from .._row_noise import normal, uniform
 from .._stored import stored
 from .._threads import Workers, n_threads, single_blas_thread
@@ -16,6 +18,8 @@ from ..estimator import TableParameters
 from ..fitting import Cells, FitSummary
 from ..gaussian import GaussianModel, MixtureModel, fit_gaussian
 from .standardised import RowFit, StandardisedImputer, StandardisedModel, TrainingSet
+
+_TYPICAL_ROUNDS, _WORK_A_SECOND = 20, 5e8  # rows × columns² × rounds of the CPU
 
 
 @stored()
@@ -58,6 +62,9 @@ class GaussianEMImputer(StandardisedImputer):
         Stop when the imputed values move by less than this (root mean square, in standard deviations).
     n_jobs : int or None, default=None
         Threads; None is one, -1 all cores. The result does not depend on it.
+    device : {"auto", "cpu", "cuda"}, default="auto"
+        Where to compute: ``"cuda"`` is a GPU, by torch; ``"auto"`` takes one if there is one and the CPU would take about
+        20 s or more. The result is the same up to rounding. New rows are always imputed on the CPU.
     missing_values, add_indicator, keep_empty_features, integers, constraints, max_categories
         As in `SinkhornImputer`.
 
@@ -91,6 +98,7 @@ class GaussianEMImputer(StandardisedImputer):
         max_iter: int = 200,
         tol: float = 1e-3,
         n_jobs: int | None = None,
+        device: str = "auto",
         **table: Unpack[TableParameters],
     ):
         super().__init__(**table)
@@ -98,14 +106,21 @@ class GaussianEMImputer(StandardisedImputer):
         self.max_iter = max_iter
         self.tol = tol
         self.n_jobs = n_jobs
+        self.device = device
 
     def check_parameters(self) -> None:
         check_real("prior_rows", self.prior_rows, above=0)
         check_count("max_iter", self.max_iter)
         check_real("tol", self.tol, at_least=0)
         check_jobs(self.n_jobs)
+        check_device(self.device)
 
     def _fit_rows(self, training: TrainingSet) -> RowFit:
+        n, d = training.rows.shape
+        seconds = n * d**2 * min(self.max_iter, _TYPICAL_ROUNDS) / _WORK_A_SECOND / n_threads(self.n_jobs)
+        return Device(self.device, seconds).run_torch(f"a fit of {n} × {d} values", lambda place: self._fit_on(place, training))
+
+    def _fit_on(self, torch_device: str | None, training: TrainingSet) -> RowFit:
         with Workers(n_threads(self.n_jobs)) as workers:
             model = fit_gaussian(
                 training.rows,
@@ -115,9 +130,10 @@ class GaussianEMImputer(StandardisedImputer):
                 max_iterations=self.max_iter,
                 deadline=training.deadline,
                 workers=workers,
+                torch_device=torch_device,
             )
         summary = FitSummary(n_steps=model.n_iterations, converged=model.converged)
-        return RowFit(model.fill(training.rows, training.holes), model, summary)
+        return RowFit(model.fill(training.rows, training.holes, torch_device=torch_device), model, summary)
 
     def _publish(self) -> None:
         method = self._model.method

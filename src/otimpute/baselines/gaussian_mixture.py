@@ -11,6 +11,8 @@ from numpy.typing import NDArray
 
 from .._checks import check_count, check_jobs, check_real
 from .._deadline import OutOfTime, check_deadline
+from .._device import Device
+from .._gpu import check_device
 from .._random import generator
 from .._row_noise import normal, uniform
 from .._stored import stored
@@ -24,6 +26,7 @@ _ROWS_PER_COMPONENT = 5
 # With more columns there are fewer components, or time would grow with the square of the columns.
 _COLUMNS_FOR_ALL = 50
 _FEWEST = 8  # components, of a mixture that became smaller for that: fewer take as long
+_WORK_A_SECOND = 4e9  # rows × columns² × components × rounds of the CPU
 _CLOSE_ENOUGH = 0.02  # the start: standard deviations that it may still be off
 
 
@@ -38,9 +41,9 @@ class Mixtures:
         if not self.mixtures:
             raise ValueError("there must be a mixture")
 
-    def fill(self, rows: Rows, holes: Holes, workers: Workers = ALONE) -> Rows:
+    def fill(self, rows: Rows, holes: Holes, workers: Workers = ALONE, torch_device: str | None = None) -> Rows:
         """Rows with their holes filled."""
-        return np.asarray(np.mean([mixture.fill(rows, holes, workers) for mixture in self.mixtures], axis=0))
+        return np.asarray(np.mean([each.fill(rows, holes, workers, torch_device) for each in self.mixtures], axis=0))
 
     def draw_residuals(self, rows: Rows, holes: Holes, keys: NDArray[np.uint64]) -> Rows:
         """How far draws of the holes lie from their expectation; each row uses one mixture."""
@@ -98,6 +101,8 @@ class GaussianMixtureImputer(StandardisedImputer):
         Stop when the imputed values move by less than this (root mean square, in standard deviations).
     n_jobs : int or None, default=None
         Threads; None is one, -1 all cores. The result does not depend on it.
+    device : {"auto", "cpu", "cuda"}, default="auto"
+        Where to compute, as in `GaussianEMImputer`.
     random_state : int, Generator, RandomState or None, default=None
         Same seed, same result.
     missing_values, add_indicator, keep_empty_features, integers, constraints, max_categories
@@ -128,6 +133,7 @@ class GaussianMixtureImputer(StandardisedImputer):
         max_iter: int = 15,
         tol: float = 2e-3,
         n_jobs: int | None = None,
+        device: str = "auto",
         random_state: Any = None,
         **table: Unpack[TableParameters],
     ):
@@ -137,6 +143,7 @@ class GaussianMixtureImputer(StandardisedImputer):
         self.max_iter = max_iter
         self.tol = tol
         self.n_jobs = n_jobs
+        self.device = device
         self.random_state = random_state
 
     def check_parameters(self) -> None:
@@ -150,6 +157,7 @@ class GaussianMixtureImputer(StandardisedImputer):
         check_count("max_iter", self.max_iter)
         check_real("tol", self.tol, at_least=0)
         check_jobs(self.n_jobs)
+        check_device(self.device)
 
     def _sizes(self) -> Sequence[int]:
         return self.n_components if isinstance(self.n_components, (tuple, list)) else (self.n_components,)
@@ -163,10 +171,18 @@ class GaussianMixtureImputer(StandardisedImputer):
         return [min(size, most) for size in wanted]
 
     def _fit_rows(self, training: TrainingSet) -> RowFit:
+        n, d = training.rows.shape
+        seconds = n * d**2 * sum(self._sizes_for(n, d)) * self.max_iter / _WORK_A_SECOND / n_threads(self.n_jobs)
+        return Device(self.device, seconds).run_torch(f"a fit of {n} × {d} values", lambda place: self._fit_on(place, training))
+
+    def _fit_on(self, torch_device: str | None, training: TrainingSet) -> RowFit:
         rows, holes, deadline = training.rows, training.holes, training.deadline
         mixtures: list[MixtureModel] = []
         with Workers(n_threads(self.n_jobs)) as workers:
-            start = fit_gaussian(rows, holes, tolerance=_CLOSE_ENOUGH, deadline=deadline, workers=workers).fill(rows, holes)
+            gaussian = fit_gaussian(
+                rows, holes, tolerance=_CLOSE_ENOUGH, deadline=deadline, workers=workers, torch_device=torch_device
+            )
+            start = gaussian.fill(rows, holes, torch_device=torch_device)
             check_deadline(deadline)
             for place, size in enumerate(self._sizes_for(*rows.shape)):
                 try:
@@ -181,6 +197,7 @@ class GaussianMixtureImputer(StandardisedImputer):
                         max_iterations=self.max_iter,
                         deadline=deadline,
                         workers=workers,
+                        torch_device=torch_device,
                     )
                 except OutOfTime:
                     if not mixtures:
@@ -188,7 +205,7 @@ class GaussianMixtureImputer(StandardisedImputer):
                     break  # those that are done must do
                 mixtures.append(mixture)
             method = Mixtures(mixtures)
-            completed = method.fill(rows, holes, workers)
+            completed = method.fill(rows, holes, workers, torch_device)
         return RowFit(completed, method, FitSummary(n_steps=max(each.n_iterations for each in mixtures)))
 
     def _publish(self) -> None:

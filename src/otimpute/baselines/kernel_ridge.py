@@ -13,7 +13,9 @@ from numpy.typing import NDArray
 from .._checks import check_count, check_jobs, check_real
 from .._compile import compiled
 from .._deadline import check_deadline
+from .._device import Device
 from .._fast_exp import exp
+from .._gpu import check_device
 from .._random import generator
 from .._stored import Real, stored
 from .._threads import ALONE, Workers, n_threads
@@ -26,6 +28,7 @@ _FIRST_STEPS = 5  # of k-means; in later rounds, whose rows differ little, one s
 # Noise of the landmarks' own values. Landmarks that lie close together would otherwise get huge weights of opposite signs,
 # which cancel to few digits in the float32 of predictions.
 _LANDMARK_NOISE = 1e-3
+_PREDICTION, _WORK_A_SECOND = 100, 4e10  # of one missing value by one landmark; products and sums of the CPU
 
 
 @stored(length=Real(above=0))
@@ -151,6 +154,8 @@ class KernelRidgeImputer(RefiningImputer):
         Most rows that weights are learned from, drawn at random from longer tables.
     n_jobs : int or None, default=None
         Threads; None is one, -1 all cores. The result does not depend on it.
+    device : {"auto", "cpu", "cuda"}, default="auto"
+        Where to compute, as in `GaussianEMImputer`; the first guess is the CPU's.
     random_state : int, Generator, RandomState or None, default=None
         Same seed, same result; without effect where every row is a landmark.
     missing_values, add_indicator, keep_empty_features, integers, constraints, max_categories
@@ -179,6 +184,7 @@ class KernelRidgeImputer(RefiningImputer):
         n_landmarks: int = 256,
         max_rows: int = 3000,
         n_jobs: int | None = None,
+        device: str = "auto",
         random_state: Any = None,
         **table: Unpack[TableParameters],
     ):
@@ -190,6 +196,7 @@ class KernelRidgeImputer(RefiningImputer):
         self.n_landmarks = n_landmarks
         self.max_rows = max_rows
         self.n_jobs = n_jobs
+        self.device = device
         self.random_state = random_state
 
     def check_parameters(self) -> None:
@@ -200,8 +207,15 @@ class KernelRidgeImputer(RefiningImputer):
         check_count("n_landmarks", self.n_landmarks)
         check_count("max_rows", self.max_rows)
         check_jobs(self.n_jobs)
+        check_device(self.device)
 
     def _fit_rows(self, training: TrainingSet) -> RowFit:
+        n, d = training.rows.shape
+        by_landmark = d * min(n, self.max_rows) * self.n_landmarks + _PREDICTION * training.holes.sum()
+        seconds = self.n_rounds * self.n_landmarks * by_landmark / _WORK_A_SECOND / n_threads(self.n_jobs)
+        return Device(self.device, seconds).run_torch(f"a fit of {n} × {d} values", lambda place: self._fit_on(place, training))
+
+    def _fit_on(self, torch_device: str | None, training: TrainingSet) -> RowFit:
         rng = generator(training.seed, "rows")
         rows, holes, targets = _float32(training.rows), np.ascontiguousarray(training.holes), training.targets()
         method = KernelRounds(RowKernel(self.length, self.linear), training.groups, [])
@@ -212,6 +226,14 @@ class KernelRidgeImputer(RefiningImputer):
             for k in range(self.n_rounds if targets else 0):
                 known = rows[chosen]
                 landmarks = known.T.copy() if every_row else _centres(known, landmarks, 1 if k else _FIRST_STEPS, workers)
+                if torch_device is not None:
+                    from ._torch_kernel_ridge import TorchKernelRidge
+
+                    on_torch = TorchKernelRidge(method.kernel, targets, landmarks, torch_device, training.deadline)
+                    learned = KernelRound(landmarks, *on_torch.learn(known, holes[chosen], self.ridge, _LANDMARK_NOISE))
+                    method.rounds.append(learned)
+                    rows = on_torch.apply(learned, rows, holes)
+                    continue
                 learned = self._learn(method.kernel, known, holes[chosen], landmarks, targets, training.deadline, workers)
                 method.rounds.append(learned)
                 rows = method.apply(learned, rows, holes, training.deadline, workers)

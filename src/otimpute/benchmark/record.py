@@ -38,7 +38,7 @@ class Record:
     status: Status
     error: str = ""
     scores: Mapping[str, Mapping[str, float]] = field(default_factory=dict)  # by part of the table, by metric
-    seconds: Mapping[str, float] = field(default_factory=dict)  # "fit", "transform", and "task" with loading and scoring
+    seconds: Mapping[str, float] = field(default_factory=dict)  # "fit", "transform", "draws", "task" (all of it)
     n_together: int = 1  # number of tasks fitted together on a GPU; times are equal shares of the total
     peak_mib: float = 0.0  # of the imputing process
     added_mib: float = 0.0  # increase of that peak by imputing, hence a lower bound
@@ -56,7 +56,7 @@ class Record:
 
     def to_json(self) -> str:
         """Return the record as JSON with a checksum of its content."""
-        content = {"format": FORMAT, **asdict(self)}
+        content = {"format": FORMAT, **asdict(self), "task": self.task.as_dict()}
         return json.dumps({**content, "sha256": _checksum(content)}, indent=1, allow_nan=False)
 
     @classmethod

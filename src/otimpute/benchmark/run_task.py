@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..baselines import MeanImputer
-from ..catalogue import METRICS, make_imputer, make_mechanism
+from ..catalogue import METRICS, draws_at_random, make_imputer, make_mechanism
 from ..datasets import load_dataset
 from ..estimator import BaseImputer
 from ..imputers import FitInParts, descend_together
@@ -127,8 +127,9 @@ class _Trial:
             self._imputed["test"] = np.asarray(completed, dtype=np.float64)
             self._seconds["transform"] = time.perf_counter() - started
         peak = _peak_mib()
+        draws = self._draw()
 
-        rows = {"train": self._train, "test": self._test}
+        task, rows = self._task, {"train": self._train, "test": self._test}
         means = MeanImputer().fit(self._X_incomplete[self._train]).means_
         flags, scores, lost = [], {}, []
         for part, X_imputed in self._imputed.items():
@@ -136,7 +137,7 @@ class _Trial:
             useless = unusable(part, X_incomplete, X_imputed)
             if not useless:
                 flags += suspicious(part, self._imputer, X_incomplete, X_imputed, means)
-                scores[part] = _score(self._X_complete[rows[part]], X_imputed, self._missing[rows[part]])
+                scores[part] = _score(self._X_complete[rows[part]], draws[part], self._missing[rows[part]], task.n_draws > 1)
                 useless = [f"{part}: {name} is {value}" for name, value in scores[part].items() if not math.isfinite(value)]
             lost += useless
         n, d = self._X_complete.shape
@@ -151,6 +152,19 @@ class _Trial:
             "d": d,
             "n_missing": int(self._missing.sum()),
         }
+
+    def _draw(self) -> dict[str, list[NDArray[np.float64]]]:
+        """Return the imputed parts and, if the method draws and draws are scored, those of fits with other seeds."""
+        task, draws = self._task, {part: [X_imputed] for part, X_imputed in self._imputed.items()}
+        if task.n_draws > 1 and draws_at_random(task.imputer, task.parameters):
+            started = time.perf_counter()
+            for seed in task.seeds_of_draws():
+                imputer = make_imputer(task.imputer, task.parameters, random_state=seed)
+                draws["train"].append(np.asarray(imputer.fit_transform(self._X_incomplete[self._train].copy())))
+                if "test" in draws:
+                    draws["test"].append(np.asarray(imputer.transform(self._X_incomplete[self._test].copy())))
+            self._seconds["draws"] = time.perf_counter() - started
+        return draws
 
     def record(self, shares: Mapping[str, float], n_together: int) -> Record:
         """Return the record; ``shares`` are this task's shares of the times that tasks spent together."""
@@ -213,15 +227,21 @@ def suspicious(
     return flags
 
 
-def _score(X_true: NDArray[np.float64], X_imputed: NDArray[np.float64], missing: NDArray[np.bool_]) -> dict[str, float]:
+def _score(
+    X_true: NDArray[np.float64], draws: Sequence[NDArray[np.float64]], missing: NDArray[np.bool_], score_draws: bool
+) -> dict[str, float]:
+    """Score the first of the draws and, if asked to, all of them; a single one stands for a method without randomness."""
     if not missing.any():
         return {}
     too_many = missing.any(axis=1).sum() > MOST_ROWS
     scores = {
-        name: metric.load()(X_true, X_imputed, missing)
+        name: metric.load()(X_true, draws[0], missing)
         for name, metric in METRICS.items()
-        if not (metric.few_rows and too_many)
+        if not (metric.of_draws or (metric.few_rows and too_many))
     }
+    if score_draws:
+        of_draws = {name: metric.load() for name, metric in METRICS.items() if metric.of_draws}
+        scores |= {name: metric(X_true, draws, missing, fair=len(draws) > 1) for name, metric in of_draws.items()}
     return {name: float(np.nanmean(score)) if np.ndim(score) else score for name, score in scores.items()}
 
 

@@ -144,7 +144,8 @@ def _refuse_mixtures(tasks: Iterable[Task]) -> None:
             raise ValueError(
                 f"the folder would mix two tasks that are both shown as {task.method} on {task.dataset}, {task.setting}, seed "
                 f"{task.seed}, with parameters {dict(other.parameters)} and {dict(task.parameters)}, test fractions "
-                f"{other.test_fraction} and {task.test_fraction}; use a separate folder for each suite, or rename a method"
+                f"{other.test_fraction} and {task.test_fraction}, n_draws {other.n_draws} and {task.n_draws}; use a separate "
+                "folder for each suite, or rename a method"
             )
 
 

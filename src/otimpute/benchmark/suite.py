@@ -16,7 +16,7 @@ from ..datasets import list_datasets
 from .task import Task, canonical, setting_name
 
 _METHODS = "{mean: , near: {imputer: knn, n_neighbors: 3}}"
-_FIELDS = {"description", "datasets", "settings", "methods", "seeds", "test_fraction"}
+_FIELDS = {"description", "datasets", "settings", "methods", "seeds", "test_fraction", "n_draws"}
 
 
 @dataclass(frozen=True)
@@ -53,13 +53,14 @@ class Suite:
     methods: tuple[Method, ...]
     seeds: tuple[int, ...]
     test_fraction: float
+    n_draws: int
 
     def tasks(self) -> list[Task]:
         """Return all tasks, seed by seed, so that an unfinished run already covers everything once."""
         return [
             Task(
                 dataset, setting.mechanism, setting.rate, method.name, method.imputer, seed,
-                method.parameters, setting.options, self.test_fraction,
+                method.parameters, setting.options, self.test_fraction, self.n_draws,
             )
             for seed in self.seeds
             for dataset in self.datasets
@@ -144,6 +145,7 @@ def _suite(name: str, content: Any) -> Suite:
         tuple(_method(label, each) for label, each in _entries("methods", content["methods"], _METHODS).items()),
         tuple(check_count("a seed", seed, at_least=0) for seed in _several("seeds", seeds)),
         check_real("test_fraction", content.get("test_fraction", 0.0), at_least=0, below=1),
+        check_count("n_draws", content.get("n_draws", 1)),
     )
     for what, names in (
         ("datasets", suite.datasets),

@@ -24,6 +24,7 @@ class Task:
     parameters: Mapping[str, Any] = field(default_factory=dict)  # of the imputer
     options: Mapping[str, Any] = field(default_factory=dict)  # of the mechanism, besides its rate
     test_fraction: float = 0.0  # fraction of the rows not fitted but imputed by transform
+    n_draws: int = 1  # completed tables of a method that draws at random; 1: draws are not scored
 
     def __post_init__(self) -> None:
         for each in fields(self):
@@ -36,7 +37,7 @@ class Task:
     @property
     def key(self) -> str:
         """A file name that identifies the task."""
-        return hashlib.sha256(canonical(asdict(self)).encode()).hexdigest()[:24]
+        return hashlib.sha256(canonical(self.as_dict()).encode()).hexdigest()[:24]
 
     def __hash__(self) -> int:
         return hash(self.key)
@@ -59,17 +60,26 @@ class Task:
         """Return the generator of the test rows, the same for every mechanism and method."""
         return self._generator("split", self.dataset, self.seed)
 
+    def seeds_of_draws(self) -> list[int]:
+        """Return the seeds of the draws after the first, which has the seed of the task."""
+        rng = self._generator("draws", self.dataset, self.setting, self.seed)
+        return [int(seed) for seed in rng.integers(2**31 - 1, size=self.n_draws - 1)]
+
     @staticmethod
     def _generator(*purpose: str | int) -> np.random.Generator:
         return np.random.default_rng(list(hashlib.sha256(canonical(purpose).encode()).digest()))
 
     def as_dict(self) -> dict[str, Any]:
-        """Return the task as a dictionary."""
-        return asdict(self)
+        """Return the task as a dictionary; without ``n_draws=1``, so that keys and records are those from before it existed."""
+        content = asdict(self)
+        if self.n_draws == 1:
+            del content["n_draws"]
+        return content
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> Self:
         """Create a task from the result of `as_dict`; other data raise KeyError or TypeError."""
+        data = {"n_draws": 1, **data}
         task = cls(**{each.name: data[each.name] for each in fields(cls)})
         if set(data) != {each.name for each in fields(cls)}:
             raise TypeError(f"not a task: {sorted(data)}")
@@ -80,7 +90,7 @@ _KINDS: dict[str, Any] = {
     **dict.fromkeys(["dataset", "mechanism", "method", "imputer"], str),
     **dict.fromkeys(["parameters", "options"], Mapping),
     **dict.fromkeys(["rate", "test_fraction"], (int, float)),
-    "seed": int,
+    **dict.fromkeys(["seed", "n_draws"], int),
 }
 
 

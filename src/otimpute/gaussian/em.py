@@ -11,7 +11,7 @@ import math
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,6 +20,9 @@ from scipy.linalg.lapack import dpotrf, dpotri, dpotrs
 from .._compile import compiled
 from .._stored import stored
 from .._threads import ALONE, Workers
+
+if TYPE_CHECKING:
+    from .torch_rows import TorchRows
 
 _SMALLEST_VARIANCE = 1e-6
 _FEW_HOLES = 100
@@ -37,9 +40,15 @@ class GaussianModel:
     n_iterations: int
     converged: bool
 
-    def fill(self, values: NDArray[np.float64], missing: NDArray[np.bool_]) -> NDArray[np.float64]:
+    def fill(
+        self, values: NDArray[np.float64], missing: NDArray[np.bool_], *, torch_device: str | None = None
+    ) -> NDArray[np.float64]:
         """Replace the missing entries of ``values [n, d]`` by their conditional means; row by row, nothing is refitted."""
         filled = np.array(values, dtype=np.float64)
+        if torch_device is not None:
+            rows = rows_on(torch_device, filled, missing, 1)
+            filled[missing] = rows.fill(np.ones(1), self.mean[None], self.covariance[None])
+            return filled
         precision = np.linalg.inv(self.covariance)
         _expect(filled, missing, order_by_pattern(missing), self.mean, precision, _NOT_WANTED)
         return filled
@@ -66,6 +75,7 @@ def fit_gaussian(
     max_iterations: int = 50,
     deadline: float = math.inf,
     workers: Workers = ALONE,
+    torch_device: str | None = None,
 ) -> GaussianModel:
     """Fit mean and covariance of standardised columns with holes; entries under ``missing`` are ignored.
 
@@ -73,7 +83,7 @@ def fit_gaussian(
     collinear, constant, or more than the rows. Stops when no filled-in value moves by more than ``tolerance`` (root mean
     square, in standard deviations), after ``max_iterations``, or when another iteration would outlast the ``deadline`` of
     ``time.perf_counter()``; the one that finds relations between columns is always made. The number of ``workers`` does not
-    change the result.
+    change the result. With a ``torch_device`` torch computes there, in the same precision.
 
     >>> values = np.array([[0.0, 0.0], [1.0, 1.0], [2.0, np.nan], [-1.0, -1.0], [-2.0, -2.0]])
     >>> model = fit_gaussian(values, np.isnan(values), prior_rows=0.01)
@@ -86,7 +96,8 @@ def fit_gaussian(
     filled = np.where(missing, mean, values)
     variance = ((filled - mean) ** 2).sum(axis=0) / n_observed + _SMALLEST_VARIANCE
     covariance = np.diag(variance)
-    parts = np.array_split(order_by_pattern(missing), number_of_parts(n, _ROWS_PER_PART))
+    on_torch = None if torch_device is None else rows_on(torch_device, filled, missing, 1)
+    parts = np.array_split(order_by_pattern(missing), number_of_parts(n, _ROWS_PER_PART)) if on_torch is None else []
     previous = filled[missing]
     converged = previous.size == 0
     iteration = 0
@@ -94,6 +105,10 @@ def fit_gaussian(
         begun = time.perf_counter()
         if iteration == 1:  # columns are independent yet: holes get means, and vary as their columns do
             conditional = np.diag(missing.sum(axis=0) * variance)
+        elif on_torch is not None:
+            (drift,), (scatter,), _, moved = on_torch.learn(np.ones(1), mean[None], covariance[None])
+            mean = mean + drift / n
+            scatter -= np.outer(drift, drift) / n  # it was about the mean before
         else:
             precision = np.linalg.inv(covariance)
 
@@ -103,21 +118,30 @@ def fit_gaussian(
                 return conditional
 
             conditional = np.sum(workers.map(expect, parts), axis=0)
-        mean = filled.mean(axis=0)
-        centred = filled - mean
-        scatter = centred.T @ centred + conditional
+        if on_torch is None or iteration == 1:
+            mean = filled.mean(axis=0)
+            centred = filled - mean
+            scatter = centred.T @ centred + conditional
+            current = filled[missing]
+            moved = float(((current - previous) ** 2).sum())
+            previous = current
         scatter[np.diag_indices(d)] += n * _SMALLEST_VARIANCE
         covariance = (scatter + np.diag(np.diag(scatter)) * (prior_rows / n)) / (n + prior_rows)
-        current = filled[missing]
         # The first expectation, under independent columns, only repeats the means: it cannot tell convergence.
-        if current.size == 0 or (iteration > 1 and np.sqrt(np.mean((current - previous) ** 2)) <= tolerance):
+        if converged or (iteration > 1 and np.sqrt(moved / previous.size) <= tolerance):
             converged = True
             break
-        previous = current
         now = time.perf_counter()
         if iteration > 1 and 2 * now - begun >= deadline:
             break
     return GaussianModel(mean, covariance, iteration, converged)
+
+
+def rows_on(torch_device: str, values: NDArray[np.float64], missing: NDArray[np.bool_], n_components: int) -> TorchRows:
+    """The table where torch computes, which is loaded only now that it is asked for."""
+    from .torch_rows import TorchRows
+
+    return TorchRows(values, missing, n_components, torch_device)
 
 
 def number_of_parts(n_rows: int, per_part: int) -> int:

@@ -21,7 +21,7 @@ from .._lanes import WIDTH, aligned_zeros
 from .._stored import stored
 from .._threads import ALONE, Workers
 from ._mixture_loops import FAR_BELOW, add_rows, draw_rows, weigh_rows
-from .em import GaussianModel, number_of_parts, order_by_pattern
+from .em import GaussianModel, number_of_parts, order_by_pattern, rows_on
 
 _SMALLEST_VARIANCE = 1e-4
 _TOWARDS_DIAGONAL = 0.03  # of the pooled covariance
@@ -63,9 +63,19 @@ class MixtureModel:
         """Replace the missing entries by draws given the rest of their row; random numbers as in `draw_residuals`."""
         return self.fill(values, missing) + self.draw_residuals(values, missing, chance, noise)
 
-    def fill(self, values: NDArray[np.float64], missing: NDArray[np.bool_], workers: Workers = ALONE) -> NDArray[np.float64]:
+    def fill(
+        self,
+        values: NDArray[np.float64],
+        missing: NDArray[np.bool_],
+        workers: Workers = ALONE,
+        torch_device: str | None = None,
+    ) -> NDArray[np.float64]:
         """Replace the missing entries of ``values [n, d]`` by their conditional means; row by row, nothing is refitted."""
         filled = np.array(values, dtype=np.float64)
+        if torch_device is not None:
+            rows = rows_on(torch_device, filled, missing, len(self.share))
+            filled[missing] = rows.fill(self.share, self.mean, self.covariance)
+            return filled
         prepared = _prepare(self.share, self.mean, self.covariance)
         parts = _parts_of(missing, len(self.share), workers.n_threads)
         workers.map(lambda part: part.fill(filled, prepared), parts)
@@ -173,12 +183,13 @@ def fit_mixture(
     max_iterations: int = 15,
     deadline: float = math.inf,
     workers: Workers = ALONE,
+    torch_device: str | None = None,
 ) -> MixtureModel:
     """Fit ``n_components`` Gaussians to standardised columns with holes; entries under ``missing`` are ignored.
 
     ``start`` is the table completed somehow, to find centres in. ``prior_rows``, by default d + 2, say how closely the
     components follow the pooled covariance. Stops as `fit_gaussian` does; OutOfTime where ``deadline`` passes before. The
-    number of ``workers`` does not change the result.
+    number of ``workers`` does not change the result. With a ``torch_device`` torch computes there, in the same precision.
 
     >>> rng = np.random.default_rng(0)
     >>> x = rng.normal(size=200)
@@ -204,34 +215,40 @@ def fit_mixture(
         return np.asarray((centred * belongs[:, k, None]).T @ centred)
 
     scatter = np.array(workers.map(scatter_of, range(n_components)))
-    parts = _parts_of(missing, n_components, number_of_parts(n, _ROWS_PER_PART))
+    on_torch = None if torch_device is None else rows_on(torch_device, np.where(missing, start, values), missing, n_components)
+    parts = _parts_of(missing, n_components, number_of_parts(n, _ROWS_PER_PART)) if on_torch is None else []
     filled, entries = np.array(values), np.flatnonzero(missing)
     previous = start.take(entries)
     for iteration in range(max_iterations):
         share, covariance = _maximise(mass, scatter, n, prior)
-        prepared = _prepare(share, mean, covariance)
-
-        def learn(part: _Part, prepared: tuple[NDArray[np.float64], ...] = prepared) -> list[NDArray[np.float64]]:
+        if on_torch is not None:
             check_deadline(deadline)
-            return part.learn(filled, prepared)
+            drift, scatter, mass, moved = on_torch.learn(share, mean, covariance)
+        else:
+            prepared = _prepare(share, mean, covariance)
 
-        found = workers.map(learn, parts)
-        sums = found[0]
-        for others in found[1:]:  # in the order of the parts
-            for one, other in zip(sums, others, strict=True):
-                one += other
-        shapes = (d,), (d, d), ()
-        drift, scatter, mass = [_from_lanes(each, n_components, *shape) for each, shape in zip(sums, shapes, strict=True)]
-        scatter += np.tril(scatter, -1).transpose(0, 2, 1)
+            def learn(part: _Part, prepared: tuple[NDArray[np.float64], ...] = prepared) -> list[NDArray[np.float64]]:
+                check_deadline(deadline)
+                return part.learn(filled, prepared)
+
+            found = workers.map(learn, parts)
+            sums = found[0]
+            for others in found[1:]:  # in the order of the parts
+                for one, other in zip(sums, others, strict=True):
+                    one += other
+            shapes = (d,), (d, d), ()
+            drift, scatter, mass = [_from_lanes(each, n_components, *shape) for each, shape in zip(sums, shapes, strict=True)]
+            scatter += np.tril(scatter, -1).transpose(0, 2, 1)
+            current = filled.take(entries)
+            moved = float(((current - previous) ** 2).sum())
+            previous = current
         # Statistics are about the old means, which keeps them accurate; move them to the new ones.
         step = (drift + overall - mean) / (mass[:, None] + 1)
         mean = mean + step
         scatter += mass[:, None, None] * step[:, :, None] * step[:, None, :]
         scatter -= drift[:, :, None] * step[:, None, :] + step[:, :, None] * drift[:, None, :]
-        current = filled.take(entries)
-        if iteration and (current.size == 0 or np.sqrt(np.mean((current - previous) ** 2)) <= tolerance):
+        if iteration and (entries.size == 0 or np.sqrt(moved / entries.size) <= tolerance):
             break
-        previous = current
     share, covariance = _maximise(mass, scatter, n, prior)
     return MixtureModel(share, mean, covariance, n_iterations=iteration + 1)
 

@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .._checks import check_choice, check_count, check_flag, check_jobs, check_real
+from .._device import PAIRS_A_SECOND, Device
 from .._gpu import check_device
 from .._random import generator
 from .._stored import Real, Whole, stored
@@ -28,7 +29,6 @@ from ..transport import EPSILON_RULES, epsilon_from_rule
 from .batches.divergence import BatchPlan, make_cells, make_geometry
 from .batches.pair_threads import Batches, PairThreads
 from .batches.pairs import ALL_ROWS, one_sided_pools
-from .gpu.device import Device
 from .gpu.gpu_batches import GpuBatches
 from .preparation.initial_fill import add_noise, fill_from_model
 from .preparation.metric import MOST_COLUMNS, fit_model, metric_of
@@ -247,7 +247,7 @@ class TransportImputer(BaseImputer):
         """The table under training, whose batches are compared where ``device`` says."""
         cells = make_cells(work, prepared.free)
         geometry = make_geometry(prepared.metric, prepared.epsilon, len(prepared.columns), work.shape[1])
-        device = Device(self.device, float(n_updates) * self.n_pairs * batch_size**2)
+        device = Device(self.device, n_updates * self.n_pairs * batch_size**2 / PAIRS_A_SECOND)
         return (GpuBatches if device.is_gpu else Batches)(cells, geometry, threads, device)
 
     def _prepare(

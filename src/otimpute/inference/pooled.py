@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
-from typing import Any, NamedTuple
+from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -30,7 +30,8 @@ from .scales import Scales
 _COLUMNS = ("estimate", "std_error", "df", "low", "high", "p", "fmi")
 
 
-class JointTest(NamedTuple):
+@dataclass(frozen=True)
+class JointTest:
     """Test that several parameters are 0.
 
     Attributes
@@ -123,7 +124,7 @@ class PooledEstimates:
     monte_carlo_error: Floats
     _moments: RubinMoments
     _knows_covariances: bool
-    _frames: str = field(default="pandas")
+    _frames: str
 
     def summary(self) -> Any:
         """A frame with a row per parameter.
@@ -250,7 +251,7 @@ def pooled_estimates(
     df_complete: float,
     level: float,
     knows_covariances: bool,
-    frames: str = "pandas",
+    frames: str,
 ) -> PooledEstimates:
     """Everything that follows from the moments, in the units of the parameters."""
     riv, lambda_, total = moments.riv, moments.lambda_, moments.total

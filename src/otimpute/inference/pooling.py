@@ -138,7 +138,7 @@ def pool_estimates(
     Q, U = _array("estimates", estimates), _array("variances", variances)
     if Q.ndim not in (1, 2) or not Q.size:
         raise ParameterValueError("estimates", Q.shape, "an array of shape [m] or [m, K]")
-    if U.shape not in (Q.shape, (*Q.shape, Q.shape[-1])) or (Q.ndim == 1 and U.ndim > 1):
+    if U.shape != Q.shape and (Q.ndim == 1 or U.shape != (*Q.shape, Q.shape[1])):
         raise ParameterValueError("variances", U.shape, f"an array of shape {Q.shape}, as the estimates, or of covariances")
     Q = Q.reshape(len(Q), -1)
     k = Q.shape[1]
@@ -174,7 +174,9 @@ def _pooled(
     moments = rubin_moments(np.array([q for q, _ in transformed]), np.array([u for _, u in transformed]))
     constant = [name for name, variance in zip(names, moments.within.diagonal(), strict=True) if variance == 0]
     if constant:
-        raise ValueError(f"the variance of {listed(constant)} is 0 in every table, so there is nothing to compare with")
+        raise ValueError(
+            f"the variance of {listed(constant)} is 0 in every table; the rules need the uncertainty within a table"
+        )
     return pooled_estimates(
         moments,
         scales,

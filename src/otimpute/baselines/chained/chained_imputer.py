@@ -308,8 +308,8 @@ class ChainedImputer(BaseImputer):
                 code, observed = layout.codes[place], np.flatnonzero(~holes[:, group[0]])
                 known = columns.scaler.restore(completed[observed, group[0]], np.full(len(observed), columns.varying[group[0]]))
                 is_label = not isinstance(code, (NumberCode, MomentCode)) or code.has_labels or len(few_values(known)) > 0
-                rule = choose_rule(completed, group, inputs, observed, is_label=is_label, rng=rng)
                 low, high = _bounds(code, columns, group)
+                rule = choose_rule(completed, group, inputs, observed, is_label=is_label, low=low, high=high, rng=rng)
                 adjustment = adjustments.get(place, NO_ADJUSTMENT)
                 targets.append(Target(place, group, inputs, observed, rule, low, high, adjustment))
         targets.sort(key=lambda target: len(target.observed), reverse=True)

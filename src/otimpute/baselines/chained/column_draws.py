@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from ..._stored import Array, stored
 from .donors import DonorTrees
 from .ridge import LinearModel, Regression
+from .shapes import TERMS, Curves, ScaleKind, TargetScale
 
 Values = NDArray[np.float64]
 
@@ -18,13 +19,16 @@ _SMALLEST_SPREAD = 1e-12
 
 @dataclass(frozen=True)
 class DonorRule:
-    """What a missing value is made of: a donor's residual added to a linear prediction, or a donor's value.
+    """What a missing value is made of: a donor's residual added to a prediction, or a donor's value.
 
-    Donors are rows in the same leaf of a random tree with at least ``leaf`` rows; of 0, any row.
+    Donors are rows in the same leaf of a random tree with at least ``leaf`` rows; of 0, any row. The prediction is linear, or
+    ``curved``, of the column itself or on another ``scale``.
     """
 
     adds_residual: bool
     leaf: int
+    curved: bool = False
+    scale: ScaleKind = ScaleKind.IDENTITY
 
 
 @dataclass(frozen=True)
@@ -51,9 +55,9 @@ NO_ADJUSTMENT = Adjustment()
     columns=Array("K", index_of="varying"),
     inputs=Array("P", index_of="varying"),
     expected_intercept="K",
-    expected_slopes="P K",
+    expected_slopes="Q K",
     intercept="K",
-    slopes="P K",
+    slopes="Q K",
     values="D K",
     residuals="D K",
     weights=Array("W", at_least=0),
@@ -67,12 +71,14 @@ class ColumnDraws:
     columns: NDArray[np.int64]  # [K]
     inputs: NDArray[np.int64]  # [P]
     expected_intercept: Values  # [K] and the next: the best linear prediction, by which donors are found
-    expected_slopes: Values  # [P, K]
+    expected_slopes: Values  # [Q, K]
     intercept: Values  # [K] and the next: the one drawn, to which residuals are added
-    slopes: Values  # [P, K]
+    slopes: Values  # [Q, K]
+    curves: Curves
+    scale: TargetScale
     trees: DonorTrees
     values: Values  # [D, K] of the donors
-    residuals: Values  # [D, K]
+    residuals: Values  # [D, K], on the scale
     weights: Values  # [D] or empty, of donors
     adds_residual: bool
     low: Values  # [K]: draws outside of these are replaced by the donor's value, which is inside; NaN where open
@@ -83,6 +89,8 @@ class ColumnDraws:
     def __post_init__(self) -> None:
         n_donors, n_inputs = len(self.values), len(self.inputs) + len(self.columns)
         fits = self.trees.donor.max(initial=-1) < n_donors and self.trees.feature.max(initial=-1) < n_inputs
+        fits &= self.curves.inputs.max(initial=-1) < len(self.inputs)
+        fits &= len(self.slopes) == len(self.inputs) + TERMS * len(self.curves.inputs)
         if not fits or len(self.weights) not in (0, n_donors) or len(self.columns) == 0:
             raise ValueError("donors, inputs and trees do not go together")
 
@@ -108,24 +116,26 @@ class ColumnDraws:
         of several fits differ by as much as is unknown about both.
         """
         x, y = table[np.ix_(observed, inputs)], table[np.ix_(observed, columns)]
-        n = len(observed)
-        regression = Regression.fit(x, y)
-        drawn, scale = regression.draw(rng) if proper else (regression.model, None)
+        n, scale = len(observed), TargetScale.fit(rule.scale, y, float(low[0]), float(high[0]))
+        curves = Curves.fit(x, scale.forward(y)[:, 0]) if rule.curved else Curves.none()
+        expanded = curves.expand(x)
+        regression = Regression.fit(expanded, scale.forward(y))
+        drawn, spread = regression.draw(rng) if proper else (regression.model, None)
         chosen = rng.integers(n, size=n) if proper else np.arange(n)
         residuals = regression.residuals[chosen]
         if rule.leaf == 0 or n < 2 * rule.leaf:
             trees = DonorTrees.any_row(n)
-            if scale is not None:  # mean and spread of the residuals are parameters, and drawn already
+            if spread is not None:  # mean and spread of the residuals are parameters, and drawn already
                 residuals = residuals - residuals.mean(axis=0)
-                residuals = residuals * (scale / np.maximum(np.sqrt((residuals**2).mean(axis=0)), _SMALLEST_SPREAD))
+                residuals = residuals * (spread / np.maximum(np.sqrt((residuals**2).mean(axis=0)), _SMALLEST_SPREAD))
         else:
-            features = _features(x[chosen], regression.model)
+            features = _features(x[chosen], regression.model.predict(expanded[chosen]))
             targets = residuals if rule.adds_residual else y[chosen]
             trees = DonorTrees.grow(features, targets, n_trees=n_trees, leaf=rule.leaf, rng=rng)
         expected, values = regression.model, y[chosen]
         return cls(
-            columns, inputs, expected.intercept, expected.slopes, drawn.intercept, drawn.slopes, trees, values, residuals,
-            adjustment.weights_of(values), rule.adds_residual, low, high, adjustment.factor, adjustment.offset,
+            columns, inputs, expected.intercept, expected.slopes, drawn.intercept, drawn.slopes, curves, scale, trees, values,
+            residuals, adjustment.weights_of(values), rule.adds_residual, low, high, adjustment.factor, adjustment.offset,
         )  # fmt: skip
 
     @property
@@ -139,19 +149,21 @@ class ColumnDraws:
         They are what observed values suggest or, if ``adjusted``, how missing ones differ from that; bounds hold for both.
         """
         inputs = rows[:, self.inputs]
-        features = _features(inputs, LinearModel(self.expected_intercept, self.expected_slopes))
+        expanded = self.curves.expand(inputs)
+        features = _features(inputs, LinearModel(self.expected_intercept, self.expected_slopes).predict(expanded))
         weights = self.weights if adjusted and len(self.weights) else None
         donor = self.trees.choose(features, which_tree, which_donor, weights)
         drawn = own = self.values[donor]
         if self.adds_residual:
-            drawn = LinearModel(self.intercept, self.slopes).predict(inputs) + self.residuals[donor]
-            outside = (drawn < self.low) | (drawn > self.high)  # never true of NaN
+            on_scale = LinearModel(self.intercept, self.slopes).predict(expanded) + self.residuals[donor]
+            drawn = self.scale.backward(np.minimum(on_scale, self.scale.largest))
+            outside = (drawn < self.low) | (drawn > self.high) | (on_scale > self.scale.largest)  # never true of NaN
             drawn = np.where(outside, own, drawn)
         if adjusted:
             drawn = np.fmin(np.fmax(self.factor * drawn + self.offset, self.low), self.high)  # a bound that is NaN is none
         return np.asarray(drawn)
 
 
-def _features(inputs: Values, expected: LinearModel) -> NDArray[np.float32]:
-    """What trees see: the inputs, and what a linear model makes of them, so that one split can follow many columns."""
-    return np.column_stack([inputs, expected.predict(inputs)]).astype(np.float32)
+def _features(inputs: Values, expected: Values) -> NDArray[np.float32]:
+    """What trees see: the inputs, and what is expected from them, so that one split can follow many columns."""
+    return np.column_stack([inputs, expected]).astype(np.float32)

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import replace
+
 import numpy as np
 from numpy.typing import NDArray
 
 from .column_draws import ColumnDraws, DonorRule, Values
+from .shapes import TERMS, ScaleKind, TargetScale
 
-LINEAR = DonorRule(adds_residual=True, leaf=0)
-_FOR_NUMBERS = (LINEAR, *(DonorRule(True, leaf) for leaf in (3, 5, 10)), DonorRule(False, 3))
-_FOR_LABELS = tuple(DonorRule(False, leaf) for leaf in (10, 5, 3))
+_LEAVES = (3, 5, 10)
+_ROWS_PER_TERM = 5  # of a curved regression, that there must be
 _FOLDS, _N_DRAWS, _N_TREES = 3, 20, 10
 _MOST_ROWS = 2000  # that are tried on
 _FEWEST_ROWS = 20
@@ -23,36 +26,73 @@ def choose_rule(
     observed: NDArray[np.int64],
     *,
     is_label: bool,
+    low: Values,
+    high: Values,
     rng: np.random.Generator,
 ) -> DonorRule:
-    """The rule whose draws have the best energy score on left-out rows, or the first one where none is clearly better.
+    """The rule whose draws have the best energy score on left-out rows, or a simpler one where none is clearly better.
 
-    The first rule for numbers is a linear model with the residuals of any row: where it holds, searching for similar rows
-    only adds noise. Labels, and numbers with few different values, are always those of donors.
+    For numbers, a linear model with the residuals of any row comes first: where it holds, curves or searching for similar rows
+    only add noise. Labels, and numbers with few different values, are always those of donors.
     """
-    rules = _FOR_LABELS if is_label else _FOR_NUMBERS
     if len(observed) > _MOST_ROWS:
         observed = rng.choice(observed, _MOST_ROWS, replace=False)
-    n, first = len(observed), rules[0]
-    if n < _FEWEST_ROWS:
-        return first
-    fold = rng.permutation(n) % _FOLDS
-    scores = np.empty((len(rules), n))
-    unbounded = np.full(len(columns), np.nan)
-    for left_out in range(_FOLDS):
-        others, mine = observed[fold != left_out], observed[fold == left_out]
-        rows = np.repeat(table[mine], _N_DRAWS, axis=0)
-        for place, rule in enumerate(rules):
+    trial = _Trial(table, columns, inputs, observed, low, high, rng)
+    if is_label:
+        return trial.best_of([DonorRule(False, leaf) for leaf in reversed(_LEAVES)])
+    scales = {ScaleKind.IDENTITY, TargetScale.suits(table[observed, columns[0]], float(low[0]), float(high[0]))}
+    bends = (False, True) if len(observed) > _ROWS_PER_TERM * (1 + TERMS) * min(len(inputs), 8) > 0 else (False,)
+    shapes = [DonorRule(True, 0, curved, scale) for scale in sorted(scales) for curved in bends]
+    shape = trial.best_of(shapes)
+    return trial.best_of([shape, *(replace(shape, leaf=leaf) for leaf in _LEAVES), DonorRule(False, _LEAVES[0])])
+
+
+class _Trial:
+    """Left-out rows, and how well rules foretell them."""
+
+    def __init__(
+        self,
+        table: Values,
+        columns: NDArray[np.int64],
+        inputs: NDArray[np.int64],
+        observed: NDArray[np.int64],
+        low: Values,
+        high: Values,
+        rng: np.random.Generator,
+    ) -> None:
+        self.table, self.columns, self.inputs, self.observed, self.low, self.high = table, columns, inputs, observed, low, high
+        self.fold = rng.permutation(len(observed)) % _FOLDS
+        self.seed = int(rng.integers(2**63))
+        self.scores: dict[DonorRule, Values] = {}
+
+    def best_of(self, rules: Sequence[DonorRule]) -> DonorRule:
+        """The rule with the best score, if clearly better than the first; otherwise the first."""
+        if len(self.observed) < _FEWEST_ROWS or len(rules) == 1:
+            return rules[0]
+        first, best = self.score(rules[0]), min(rules, key=lambda rule: float(self.score(rule).mean()))
+        gain = first - self.score(best)
+        return best if gain.mean() > _CLEARLY * gain.std() / np.sqrt(len(gain)) else rules[0]
+
+    def score(self, rule: DonorRule) -> Values:
+        """The energy score of draws for each left-out row; the lower, the better."""
+        if rule not in self.scores:
+            self.scores[rule] = self._score(rule)
+        return self.scores[rule]
+
+    def _score(self, rule: DonorRule) -> Values:
+        rng = np.random.default_rng(self.seed)  # the same random numbers for all rules, which makes them comparable
+        scores = np.empty(len(self.observed))
+        for left_out in range(_FOLDS):
+            others, mine = self.observed[self.fold != left_out], self.observed[self.fold == left_out]
+            rows = np.repeat(self.table[mine], _N_DRAWS, axis=0)
             model = ColumnDraws.fit(
-                table, columns, inputs, others, rule, n_trees=_N_TREES, rng=rng, low=unbounded, high=unbounded, proper=False
-            )
+                self.table, self.columns, self.inputs, others, rule,
+                n_trees=_N_TREES, rng=rng, low=self.low, high=self.high, proper=False,
+            )  # fmt: skip
             draws = model.draw(rows, rng.random(len(rows)), rng.random(len(rows)))
-            scores[place, fold == left_out] = _energy_score(
-                table[np.ix_(mine, columns)], draws.reshape(len(mine), _N_DRAWS, -1)
-            )
-    best = int(scores.mean(axis=1).argmin())
-    gain = scores[0] - scores[best]
-    return rules[best] if gain.mean() > _CLEARLY * gain.std() / np.sqrt(n) else first
+            truth = self.table[np.ix_(mine, self.columns)]
+            scores[self.fold == left_out] = _energy_score(truth, draws.reshape(len(mine), _N_DRAWS, -1))
+        return scores
 
 
 def _energy_score(truth: Values, draws: Values) -> Values:

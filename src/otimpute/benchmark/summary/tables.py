@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from scipy.stats import rankdata
 
 from ..._checks import check_choice
+from ...catalogue import METRICS
 from ..outcome import Outcome
 from .blocks import Blocks, relative_scores, shared_blocks
 from .cells import Cell, aggregate, scores_by_seed
@@ -62,6 +63,8 @@ def render_table(
             if not parts
             else f"there are no test rows; pass part {', '.join(map(repr, parts))}, or run a suite with a test_fraction"
             if part not in parts
+            else f"no task has a finite {score!r}; run a suite with n_draws to score draws"
+            if score in METRICS and METRICS[score].of_draws
             else f"no task has a finite {score!r}"
         )
     if fmt == "csv":

@@ -23,7 +23,7 @@ from .divergence import (
 )
 
 if TYPE_CHECKING:
-    from ..gpu.device import Device
+    from ..._device import Device
     from ..round_robin.trained_columns import TrainedColumn
 
 _EVALUATION = 10  # fixed pairs on which a loss is reported

@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
+from ..._device import Device
 from ..._gpu import gpu_failures
 from ..batches.divergence import CROSS, SELF, BatchPlan, Geometry, Gradients, TableCells
 from ..batches.pair_threads import Batches, PairThreads
-from .device import Device
 from .gpu_tables import LN_2, GpuTables
 
 if TYPE_CHECKING:

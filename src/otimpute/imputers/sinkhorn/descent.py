@@ -15,6 +15,7 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from ..._device import PAIRS_A_SECOND
 from ...exceptions import DivergedError, InPython, Message, Term
 from ...fitting import Callback, StopReason
 from ...fitting.checkpoint import NO_CHECKPOINT, Checkpoint
@@ -65,9 +66,9 @@ class DescentProblem:
     score: Score | None
 
     @property
-    def n_compared(self) -> int:
-        """Pairs of rows."""
-        return self.schedule.n_steps * self.n_pairs * self.batch_size**2
+    def cpu_seconds(self) -> float:
+        """About how long the CPU would take."""
+        return self.schedule.n_steps * self.n_pairs * self.batch_size**2 / PAIRS_A_SECOND
 
     @property
     def kind(self) -> tuple[Any, ...]:

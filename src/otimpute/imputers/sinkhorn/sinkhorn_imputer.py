@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..._checks import check_count, check_flag, check_real
+from ..._device import Device
 from ..._random import generator
 from ..._row_noise import uniform
 from ..._stored import Maybe, Whole, stored
@@ -21,7 +22,6 @@ from ...fitting import CellFit, Cells, ColumnLayout, FitSummary, StopReason, che
 from ...fitting.checkpoint import NO_CHECKPOINT, Checkpoint
 from ...fitting.training import TrainingOutcome
 from ..batches.divergence import make_cells, make_geometry
-from ..gpu.device import Device
 from ..gpu.gpu_steps import GpuFit
 from ..transport_imputer import Prepared, TransportImputer, TransportModel
 from .cpu_steps import CpuSteps
@@ -309,7 +309,7 @@ class SinkhornImputer(TransportImputer):
         score = (lambda mean: score_cells(truth, mean[is_hidden])) if hidden.any() else None
         schedule = self._schedule(len(work), batch_size, deadline)
         problem = DescentProblem(GpuFit(work, free, geometry, plan), schedule, batch_size, self.n_pairs, score)
-        return DescentStart(prepared, seed, problem, Device(self.device if free.any() else "cpu", problem.n_compared))
+        return DescentStart(prepared, seed, problem, Device(self.device if free.any() else "cpu", problem.cpu_seconds))
 
     @property
     def is_watched(self) -> bool:
