@@ -27,6 +27,7 @@ _HOME = {
     "pool": ".inference",
     "pool_estimates": ".inference",
     "report": ".reporting",
+    "sensitivity": ".inference",
     "sinkhorn_divergence": ".transport",
 }
 _PACKAGES = ("baselines", "benchmark", "datasets", "estimator", "fitting", "inference", "metrics", "missingness", "transport")
@@ -40,6 +41,7 @@ if TYPE_CHECKING:
     from .inference import MultipleImputer as MultipleImputer
     from .inference import pool as pool
     from .inference import pool_estimates as pool_estimates
+    from .inference import sensitivity as sensitivity
     from .model_file import load as load
     from .reporting import report as report
     from .transport import sinkhorn_divergence as sinkhorn_divergence
@@ -56,6 +58,7 @@ __all__ = [
     "pool",
     "pool_estimates",
     "report",
+    "sensitivity",
     "sinkhorn_divergence",
 ]
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -57,11 +57,37 @@ def impute(
         Path | None, option("Output", "Save the model to a file, for otimpute apply.", metavar="MODEL")
     ] = None,
     report: Annotated[Path | None, option("Output", "Write an HTML report on the imputed values.", metavar="REPORT")] = None,
+    multiple: Annotated[
+        int | None,
+        option("Multiple imputation", "Impute so many times, by random draws; a {} in OUT is a file each.", metavar="M"),
+    ] = None,
+    delta: Annotated[
+        list[str] | None,
+        option(
+            "Multiple imputation",
+            "Shift missing values: income=0.2, 'income=0.5 sd', 'income=1.1 x', odds smoker=yes:2; repeat for more.",
+            metavar="COL=DELTA",
+        ),
+    ] = None,
 ) -> None:
     """Fill in the missing values of a table.
 
     Everything else stays the same: other fields byte for byte, rows and columns in their order.
     """
+    if multiple is not None:
+        from .multiple import impute_several
+
+        for name, given in (("--save-model", save_model), ("--std", beside.std)):
+            if given is not None:
+                raise ValueError(f"{name} is not for --multiple; leave it out")
+        by_default = str(context.get_parameter_source("method")).endswith("DEFAULT")
+        chosen = replace(method, method="chained") if by_default else method
+        impute_several(
+            source, out, multiple, delta or [], writing, showing, choice, constraints, chosen, reading, beside, report
+        )
+        return
+    if delta:
+        raise ValueError("--delta needs --multiple, which imputes by random draws: pass --multiple 20, or leave out --delta")
     paths = {"--save-model": save_model, "--report": report, "--checkpoint": method.checkpoint, **beside.paths}
     check_apart({"IN": source, "--out": out, **paths})
     writing.check(out, source)
@@ -203,32 +229,50 @@ class Fitted:
         }
 
 
+@dataclass(frozen=True)
+class Chosen:
+    """A table that was read, and what of it is used."""
+
+    table: TableFile
+    used: list[str]
+    constraints: dict[str, dict[str, Any]] | None
+    notes: list[str]
+
+    @classmethod
+    def read(cls, source: str, reading: Reading, choice: ColumnChoice, constraints: Constraints, showing: Showing) -> Chosen:
+        """Read a file and choose its columns; those without any value are left alone."""
+        with working(f"reading {source} …", shown=not showing.quiet):
+            table = reading.read(source)
+        frame = table.frame
+        with about(source):
+            chosen = choice.of(frame.column_names)
+            used = [name for name in chosen if n_missing(frame.column(name)) < frame.num_rows]
+            if not used:
+                raise ValueError(f"all values of {listed(chosen)} are missing, so there is nothing to learn from")
+            wishes = constraints.of([column for column in table.columns if column.name in chosen]) or {}
+        wishes = {name: wish for name, wish in wishes.items() if name in used}
+        notes = [*_never_filled(frame, wishes), *reading_notes(table, used)]
+        empty = [name for name in chosen if name not in used]
+        if empty:
+            notes.append(f"all values of {listed(empty)} are missing: left empty")
+        return cls(table, used, wishes or None, notes)
+
+
 def learn(
     source: str, reading: Reading, choice: ColumnChoice, constraints: Constraints, method: MethodChoice, showing: Showing
 ) -> Fitted:
     """Fit an imputer on the chosen columns of a file."""
     imputer = method.imputer()  # first, to report wrong options before reading a long file
-    with working(f"reading {source} …", shown=not showing.quiet):
-        table = reading.read(source)
-    frame = table.frame
+    chosen = Chosen.read(source, reading, choice, constraints, showing)
+    table, used = chosen.table, chosen.used
     with about(source), named_as_set(method.settings), collected_notes() as notes:
-        chosen = choice.of(frame.column_names)
-        used = [name for name in chosen if n_missing(frame.column(name)) < frame.num_rows]
-        if not used:
-            raise ValueError(f"all values of {listed(chosen)} are missing, so there is nothing to learn from")
-        wishes = constraints.of([column for column in table.columns if column.name in chosen]) or {}
-        wishes = {name: wish for name, wish in wishes.items() if name in used}
-        imputer.set_params(constraints=wishes or None)
+        imputer.set_params(constraints=chosen.constraints)
         begun = time.perf_counter()
-        filled = _fit(imputer, frame.select(used), method, shown=not (showing.quiet or showing.json))
+        filled = _fit(imputer, table.frame.select(used), method, shown=not (showing.quiet or showing.json))
         seconds = time.perf_counter() - begun
     imputer.file_gaps_ = [sorted(table.gaps.get(name, ())) for name in used]
-    notes += _never_filled(frame, wishes)
-    notes += reading_notes(table, used)
-    empty = [name for name in chosen if name not in used]
-    if empty:
-        notes.append(f"all values of {listed(empty)} are missing: left empty")
-    return Fitted(table, imputer, method.method, method.seed, used, put_back(frame, filled), notes, seconds)
+    notes += chosen.notes
+    return Fitted(table, imputer, method.method, method.seed, used, put_back(table.frame, filled), notes, seconds)
 
 
 def _never_filled(frame: Any, wishes: dict[str, dict[str, Any]]) -> list[str]:

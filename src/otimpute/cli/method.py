@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 _ELSEWHERE = {
     "random_state": "--seed", "seed": "--seed", "n_jobs": "--jobs", "max_seconds": "--max-seconds", "model": "--method",
     "checkpoint": "--checkpoint", "verbose": "--quiet", "max_categories": "--max-categories", "missing_values": "--na",
+    "delta": "--delta",
     "constraints": "--bounds, --integer, --non-negative, --categories or --ordered",
 }  # fmt: skip
 # These take Python objects, or would change the columns of the output.

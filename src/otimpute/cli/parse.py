@@ -104,6 +104,22 @@ def parse_categories(option: str, text: str, names: Sequence[str]) -> tuple[str,
         raise ValueError(f"{option}: a quote is not closed, or text follows it, in {text!r}") from None
 
 
+def parse_delta(text: str, names: Sequence[str]) -> tuple[str, str, float | None]:
+    """Parse a column and by how much its missing values differ: a shift or factor, or a category and its odds.
+
+    >>> parse_delta("income=.5 sd", ["income"]), parse_delta("smoker=yes:2", ["smoker"])
+    (('income', '.5 sd', None), ('smoker', 'yes', 2.0))
+    """
+    column, said = _split("--delta", "income=0.2, 'income=0.5 sd', 'income=1.1 x' or smoker=yes:2", text, names)
+    label, colon, odds = said.rpartition(":")
+    if not colon:
+        return column, said, None
+    try:
+        return column, label.strip(), float(odds)
+    except ValueError:
+        raise ValueError(f"--delta takes a category and its odds as in smoker=yes:2, got {text!r}") from None
+
+
 def _split(option: str, example: str, text: str, names: Sequence[str]) -> tuple[str, str]:
     """Split into column and value; column names may contain equals signs."""
     for name in sorted(names, key=len, reverse=True):

@@ -14,7 +14,7 @@ _OPTIONS = {
     "non_negative": "--non-negative", '{"categories": [...]}': "--categories", "format": "--format", "encoding": "--encoding",
     "decimal": "--decimal", "imputer.save()": "otimpute fit", "force": "--force", "quote": "--quote", "sheet": "--sheet",
     "na_values": "--na", "keep_values": "--keep", "delimiter": "--delimiter", "header": "--no-header",
-    "day_first": "--day-first or --month-first",
+    "day_first": "--day-first or --month-first", "delta": "--delta", "m": "--multiple",
 }  # fmt: skip
 # Replacements of scikit-learn's warnings, by type.
 _OF_OTHERS = {"ConvergenceWarning": "ice: the imputed values had not converged after max_iter rounds"}

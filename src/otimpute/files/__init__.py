@@ -14,6 +14,7 @@ from .chunk import Chunk
 from .columns import Column, FieldKind
 from .dialect import Dialect
 from .formats import check_output, format_of
+from .long_table import check_long, write_long
 from .new_table import open_new_table
 from .reading_hints import AmbiguousSeparator, ReadingHint, RowNumbers, Sentinel, UnparsedValues, find_reading_hints
 from .spellings import NA_VALUES, AmbiguousSpelling
@@ -34,6 +35,7 @@ __all__ = [
     "TableSource",
     "UnparsedValues",
     "Writer",
+    "check_long",
     "check_output",
     "find_reading_hints",
     "format_of",
@@ -41,4 +43,5 @@ __all__ = [
     "open_table",
     "open_writer",
     "read_file",
+    "write_long",
 ]

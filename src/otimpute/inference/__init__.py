@@ -4,5 +4,15 @@ from .completed_tables import CompletedTables
 from .multiple_imputer import MultipleImputer
 from .pooled import JointTest, PooledEstimates
 from .pooling import pool, pool_estimates
+from .sensitivity_analysis import Sensitivity, sensitivity
 
-__all__ = ["CompletedTables", "JointTest", "MultipleImputer", "PooledEstimates", "pool", "pool_estimates"]
+__all__ = [
+    "CompletedTables",
+    "JointTest",
+    "MultipleImputer",
+    "PooledEstimates",
+    "Sensitivity",
+    "pool",
+    "pool_estimates",
+    "sensitivity",
+]

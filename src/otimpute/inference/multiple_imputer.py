@@ -20,7 +20,7 @@ from .._threads import Workers, n_threads
 from ..baselines import ChainedImputer
 from ..baselines.chained import ChainedFit
 from ..estimator import BaseImputer, FitTask, Fitted, Storable, Unfitted
-from ..exceptions import OtimputeWarning, StoredFileError
+from ..exceptions import InPython, Message, OtimputeWarning, StoredFileError, Term
 from ..fitting import CellFit, FitProgress, progress_bar
 from ..table import Family, Table
 from .completed_tables import CompletedTables
@@ -182,6 +182,8 @@ class MultipleImputer(Storable, BaseEstimator):  # type: ignore[misc]
                 raise ValueError(
                     f"delta needs the default imputer or a ChainedImputer, got {type(base).__name__}; pass imputer=None"
                 )
+            if base.delta is not None:
+                raise ValueError("delta is given twice, to MultipleImputer and to its ChainedImputer; give it once")
             base.set_params(delta=self.delta)
         return base
 
@@ -211,13 +213,27 @@ def _refuse_what_cannot_be_imputed(base: BaseImputer, task: FitTask) -> None:
     """Raise where nothing is missing, or where a column would keep its missing values."""
     holes, names = task.table.holes, task.layout.names
     if not holes.any():
-        raise ValueError("X has no missing values, so all tables would be X itself; analyse X as it is")
+        raise ValueError(
+            Message(
+                InPython("X has no missing values", "nothing is missing"),
+                ", so all tables would be the same; analyse it as it is",
+            )
+        )
+    for name in getattr(base, "delta", None) or {}:
+        if name in names and not holes[:, list(names).index(name)].any():
+            said = f" is for column {name!r}, which has no missing values, so nothing would be shifted; leave it out"
+            raise ValueError(Message(Term("delta"), said))
     for k, code in enumerate(task.table.codes):
         if holes[:, k].all():
             raise ValueError(f"column {names[k]!r} has no observed value, so nothing can be drawn for it; drop it")
         if holes[:, k].any() and code.family == Family.ANY:
             raise ValueError(
-                f"column {names[k]!r} has missing values that cannot be imputed: it holds texts that rarely repeat, or values "
-                "that are neither numbers, categories nor dates; convert it, drop it, or pass "
-                f"imputer={type(base).__name__}(max_categories=None) to use all texts"
+                Message(
+                    f"column {names[k]!r} has missing values that cannot be imputed: it holds texts that rarely repeat, or "
+                    "values that are neither numbers, categories nor dates; convert it, ",
+                    InPython(
+                        f"drop it, or pass imputer={type(base).__name__}(max_categories=None) to use all texts",
+                        f"or pass --exclude {names[k]}",
+                    ),
+                )
             )

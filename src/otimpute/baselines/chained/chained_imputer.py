@@ -44,11 +44,11 @@ class ChainedDraws:
 
     def draw(self, rows: Rows, holes: Holes, keys: NDArray[np.uint64]) -> Rows:
         """Rows with draws in their holes; those of a row follow from its key and its observed values."""
-        current = draw_first(self.first, rows, holes, keys)
+        draws = RowDraws.begin(draw_first(self.first, rows, holes, keys), holes, keys, self.columns)
         for k in range(self.n_rounds):
             for place, column in enumerate(self.columns):
-                redraw(column, current, holes, keys, k * len(self.columns) + place)
-        return current
+                draws.redraw(column, k * len(self.columns) + place)
+        return draws.imputed
 
 
 def draw_first(gaussian: MixtureModel, rows: Rows, holes: Holes, keys: NDArray[np.uint64]) -> Rows:
@@ -56,13 +56,38 @@ def draw_first(gaussian: MixtureModel, rows: Rows, holes: Holes, keys: NDArray[n
     return gaussian.draw(rows, holes, uniform(keys, 0), normal(keys, rows.shape[1], first=1))
 
 
-def redraw(column: ColumnDraws, current: Rows, holes: Holes, keys: NDArray[np.uint64], turn: int) -> None:
-    """Draw the missing values of a column anew, given what the others are now."""
-    missing = np.flatnonzero(holes[:, column.columns[0]])
-    if len(missing):
-        number = 1 + holes.shape[1] + 2 * turn  # random numbers of a row that were not used before
-        own = keys[missing]
-        current[np.ix_(missing, column.columns)] = column.draw(current[missing], uniform(own, number), uniform(own, number + 1))
+@dataclass(frozen=True)
+class RowDraws:
+    """Rows with draws in their holes, which are redrawn column after column.
+
+    Where ``delta`` adjusts a column, there are two chains with the same random numbers. One knows nothing of it: models are
+    fitted to its rows. In the other, the column is what the first one drew, adjusted, and all others follow from that. In one
+    chain alone, a column whose neighbours are missing too would be adjusted to neighbours that followed it already, and so
+    end up further away than ``delta`` in every round.
+    """
+
+    suggested: Rows  # what observed values suggest
+    imputed: Rows  # with adjusted columns; the same array where there are none
+    holes: Holes
+    keys: NDArray[np.uint64]
+
+    @classmethod
+    def begin(cls, rows: Rows, holes: Holes, keys: NDArray[np.uint64], columns: Sequence[ColumnDraws | Target]) -> RowDraws:
+        """Both chains from the same first draws."""
+        return cls(rows, rows.copy() if any(column.is_adjusted for column in columns) else rows, holes, keys)
+
+    def redraw(self, column: ColumnDraws, turn: int) -> None:
+        """Draw the missing values of a column anew, given what the others are now."""
+        missing = np.flatnonzero(self.holes[:, column.columns[0]])
+        if len(missing) == 0:
+            return
+        number = 1 + self.holes.shape[1] + 2 * turn  # random numbers of a row that were not used before
+        two = uniform(self.keys[missing], number), uniform(self.keys[missing], number + 1)
+        place = np.ix_(missing, column.columns)
+        if self.imputed is not self.suggested:
+            given = self.suggested if column.is_adjusted else self.imputed
+            self.imputed[place] = column.draw(given[missing], *two, adjusted=column.is_adjusted)
+        self.suggested[place] = column.draw(self.suggested[missing], *two)
 
 
 @stored()
@@ -110,6 +135,11 @@ class Target:
     high: NDArray[np.float64]
     adjustment: Adjustment = NO_ADJUSTMENT
 
+    @property
+    def is_adjusted(self) -> bool:
+        """Whether draws differ from what observed values suggest."""
+        return self.adjustment is not NO_ADJUSTMENT
+
 
 @dataclass(frozen=True)
 class PreparedDraws:
@@ -135,7 +165,7 @@ class PreparedDraws:
         own = keys[self.rows]
         trace = np.zeros((self.n_rounds, len(self.targets), 2))
         with single_blas_thread():
-            current = draw_first(self.first, rows, holes, own)
+            draws = RowDraws.begin(draw_first(self.first, rows, holes, own), holes, own, self.targets)
             models: list[ColumnDraws] = []
             for k in range(self.n_rounds):
                 models = []
@@ -144,23 +174,23 @@ class PreparedDraws:
                     if len(target.observed) == len(holes) and k < self.n_rounds - 1:
                         continue  # nothing is missing, but it may be in new rows
                     model_of_column = ColumnDraws.fit(
-                        current, target.columns, target.inputs, target.observed, target.rule, n_trees=self.n_trees, rng=rng,
-                        low=target.low, high=target.high, adjustment=target.adjustment,
+                        draws.suggested, target.columns, target.inputs, target.observed, target.rule, n_trees=self.n_trees,
+                        rng=rng, low=target.low, high=target.high, adjustment=target.adjustment,
                     )  # fmt: skip
-                    redraw(model_of_column, current, holes, own, k * len(self.targets) + place)
+                    draws.redraw(model_of_column, k * len(self.targets) + place)
                     models.append(model_of_column)
-                    drawn = current[holes[:, target.columns[0]], target.columns[0]]
+                    drawn = draws.imputed[holes[:, target.columns[0]], target.columns[0]]
                     if len(drawn):
                         trace[k, place] = drawn.mean(), drawn.std()
         model = ChainedModel(self.columns, ChainedDraws(self.first, models, self.n_rounds), seed)
         if len(self.rows) == len(self.values):
-            cells = self.columns.restore(current, self.missing)
+            cells = self.columns.restore(draws.imputed, self.missing)
         else:
             is_fitted = np.zeros(len(self.values), dtype=bool)
             is_fitted[self.rows] = True
             of_fitted, others = is_fitted[np.nonzero(self.missing)[0]], ~is_fitted
             cells = np.empty(len(of_fitted))
-            cells[of_fitted] = self.columns.restore(current, self.missing[self.rows])
+            cells[of_fitted] = self.columns.restore(draws.imputed, self.missing[self.rows])
             cells[~of_fitted] = model.draw_cells(self.values[others], self.missing[others], keys[others])
         column = np.tile([self.columns.varying[target.columns[0]] for target in self.targets], self.n_rounds).astype(np.int64)
         means, spreads = trace.reshape(-1, 2).T
@@ -194,7 +224,8 @@ class ChainedImputer(BaseImputer):
     delta : dict, default=None
         By column, how missing values differ from what observed ones suggest: a number that is added to draws (in the units of
         the column; dates: seconds), ``"0.5 sd"`` (standard deviations), ``"1.1 x"`` (a factor), or for categories and booleans
-        the odds of some of them, ``{"yes": 2}``. Other columns follow, as far as they depend on this one.
+        the odds of some of them, ``{"yes": 2}``. It applies to a missing value given what is observed in its row; missing
+        values of other columns follow, as far as they depend on it. Bounds win: what would leave them ends at the bound.
     random_state : int, Generator, RandomState or None, default=None
         Same seed, same result.
     missing_values, add_indicator, keep_empty_features, integers, constraints, max_categories

@@ -142,19 +142,30 @@ class ColumnDraws:
             residuals, adjustment.weights_of(values), rule.adds_residual, low, high, adjustment.factor, adjustment.offset,
         )  # fmt: skip
 
-    def draw(self, rows: Values, which_tree: Values, which_donor: Values) -> Values:
-        """Values ``[n, K]`` for the columns, by two random numbers between 0 and 1 per row."""
+    @property
+    def is_adjusted(self) -> bool:
+        """Whether draws differ from what observed values suggest."""
+        return len(self.weights) > 0 or (self.factor, self.offset) != (1.0, 0.0)
+
+    def draw(self, rows: Values, which_tree: Values, which_donor: Values, *, adjusted: bool = False) -> Values:
+        """Values ``[n, K]`` for the columns, by two random numbers between 0 and 1 per row.
+
+        They are what observed values suggest or, if ``adjusted``, how missing ones differ from that; bounds hold for both.
+        """
         inputs = rows[:, self.inputs]
         expanded = self.curves.expand(inputs)
         features = _features(inputs, LinearModel(self.expected_intercept, self.expected_slopes).predict(expanded))
-        donor = self.trees.choose(features, which_tree, which_donor, self.weights if len(self.weights) else None)
+        weights = self.weights if adjusted and len(self.weights) else None
+        donor = self.trees.choose(features, which_tree, which_donor, weights)
         drawn = own = self.values[donor]
         if self.adds_residual:
             on_scale = LinearModel(self.intercept, self.slopes).predict(expanded) + self.residuals[donor]
             drawn = self.scale.backward(np.minimum(on_scale, self.scale.largest))
             outside = (drawn < self.low) | (drawn > self.high) | (on_scale > self.scale.largest)
             drawn = np.where(outside, own, drawn)
-        return np.asarray(self.factor * drawn + self.offset)
+        if adjusted:
+            drawn = np.fmin(np.fmax(self.factor * drawn + self.offset, self.low), self.high)  # a bound that is NaN is none
+        return np.asarray(drawn)
 
 
 def _features(inputs: Values, expected: Values) -> NDArray[np.float32]:

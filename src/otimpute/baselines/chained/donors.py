@@ -69,13 +69,20 @@ class DonorTrees:
     ) -> NDArray[np.int64]:
         """A donor for each row, by two random numbers between 0 and 1: a tree, then a row in its leaf.
 
-        ``weights`` of the training rows make some of them more likely than others.
+        ``weights`` of the training rows make some of them more likely than others, among the donors in the leaves of all trees:
+        a leaf of few rows often holds one category only, whose odds no weights would change.
         """
         trees = Trees(self.roots, self.child, self.feature, self.threshold, np.empty((0, 0), np.float32))
-        leaf = trees.leaves_of(inputs, (which_tree * len(self.roots)).astype(np.int64))
-        first, last = self.begin[leaf], self.begin[leaf + 1]
+        n, n_trees = len(inputs), len(self.roots)
         if weights is None:
+            leaf = trees.leaves_of(inputs, (which_tree * n_trees).astype(np.int64))
+            first, last = self.begin[leaf], self.begin[leaf + 1]
             return np.asarray(self.donor[first + (which_donor * (last - first)).astype(np.int64)], dtype=np.int64)
         below = np.concatenate([[0.0], np.cumsum(weights[self.donor])])
+        leaves = np.column_stack([trees.leaves_of(inputs, np.full(n, tree)) for tree in range(n_trees)])
+        first, last = self.begin[leaves], self.begin[leaves + 1]
+        shares = np.cumsum((below[last] - below[first]) / (last - first), axis=1)  # mean weights, summed over trees
+        tree = np.minimum((shares <= which_tree[:, None] * shares[:, -1:]).sum(axis=1), n_trees - 1)
+        first, last = first[np.arange(n), tree], last[np.arange(n), tree]
         place = np.searchsorted(below, below[first] + which_donor * (below[last] - below[first]), side="right") - 1
         return np.asarray(self.donor[np.clip(place, first, last - 1)], dtype=np.int64)
