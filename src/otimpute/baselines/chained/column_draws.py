@@ -62,8 +62,8 @@ NO_ADJUSTMENT = Adjustment()
     values="D K",
     residuals="D K",
     weights=Array("W", at_least=0),
-    low="K",
-    high="K",
+    low=Array("K", nan=True),
+    high=Array("K", nan=True),
 )
 @dataclass(frozen=True)
 class ColumnDraws:
@@ -82,7 +82,7 @@ class ColumnDraws:
     residuals: Values  # [D, K], on the scale
     weights: Values  # [D] or empty, of donors
     adds_residual: bool
-    low: Values  # [K]: draws outside of these are replaced by the donor's value, which is inside
+    low: Values  # [K]: draws outside of these are replaced by the donor's value, which is inside; NaN where open
     high: Values
     factor: float = 1.0
     offset: float = 0.0
@@ -134,9 +134,6 @@ class ColumnDraws:
             targets = residuals if rule.adds_residual else y[chosen]
             trees = DonorTrees.grow(features, targets, n_trees=n_trees, leaf=rule.leaf, rng=rng)
         expected, values = regression.model, y[chosen]
-        lowest, highest = y.min(axis=0), y.max(axis=0)
-        apart = _FARTHEST * (highest - lowest)
-        low, high = np.fmax(low, lowest - apart), np.fmin(high, highest + apart)  # a bound that is NaN is none
         return cls(
             columns, inputs, expected.intercept, expected.slopes, drawn.intercept, drawn.slopes, curves, scale, trees, values,
             residuals, adjustment.weights_of(values), rule.adds_residual, low, high, adjustment.factor, adjustment.offset,
@@ -161,8 +158,10 @@ class ColumnDraws:
         if self.adds_residual:
             on_scale = LinearModel(self.intercept, self.slopes).predict(expanded) + self.residuals[donor]
             drawn = self.scale.backward(np.minimum(on_scale, self.scale.largest))
-            outside = (drawn < self.low) | (drawn > self.high) | (on_scale > self.scale.largest)
-            drawn = np.where(outside, own, drawn)
+            lowest, highest = self.values.min(axis=0), self.values.max(axis=0)
+            far = _FARTHEST * (highest - lowest)
+            outside = (drawn < self.low) | (drawn > self.high) | (on_scale > self.scale.largest)  # never true of NaN
+            drawn = np.where(outside | (drawn < lowest - far) | (drawn > highest + far), own, drawn)
         if adjusted:
             drawn = np.fmin(np.fmax(self.factor * drawn + self.offset, self.low), self.high)  # a bound that is NaN is none
         return np.asarray(drawn)
