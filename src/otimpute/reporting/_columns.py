@@ -10,8 +10,8 @@ from numpy.typing import NDArray
 
 from .._text import count, number, number_beside, share
 from ..estimator import BaseImputer, Finding, Measure, Rating
-from ..table import CategoryCode, ColumnCode, ColumnKind, Family, MomentCode, NumberCode
-from ._before_after import BeforeAfter, Cells, centre_and_spread, is_pooled, labels_of
+from ..table import CategoryCode, ColumnCode, ColumnKind, Family, MomentCode, NumberCode, labels_of
+from ._before_after import BeforeAfter, Cells, centre_and_spread, is_pooled
 from ._check import MOST_FREQUENT
 from ._scale import nice_labels, nice_places
 from ._trial import MEAN
