@@ -128,7 +128,7 @@ def _inputs(rows: Floats, target: Floats, missing: NDArray[np.bool_]) -> Floats:
         related = np.abs(z[~missing].T @ (target[~missing] - target[~missing].mean(axis=0))).max(axis=1) / (~missing).sum()
         related += np.abs(z.T @ (missing - missing.mean())) / len(missing)
         z = z[:, np.argsort(-related, kind="stable")[:_MOST_INPUTS]]
-    return z
+    return np.asarray(z)
 
 
 def _chance_of_missing(z: Floats, missing: NDArray[np.bool_]) -> Floats:
