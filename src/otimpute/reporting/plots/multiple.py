@@ -29,7 +29,7 @@ def trace(name: str, shown: Trace) -> Element:
 
 
 def error_against_tables(column: MultipleColumn, several: MultipleImputation) -> Element:
-    """Draw the Monte-Carlo error of a mean or share, in standard errors, against the number of tables; columns share a scale."""
+    """Draw the Monte-Carlo error of a mean or share against the number of tables; all columns have the same scale."""
     points, n_tables = column.error_against_tables, several.n_tables
     largest = max(error for each in several.columns for _, error in each.error_against_tables)
     across = Scale(0, points[-1][0], 64, _WIDTH - 12)
