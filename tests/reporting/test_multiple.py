@@ -83,7 +83,7 @@ def test_draws_that_are_wrong_are_named() -> None:
     X.loc[:60, "<i>y</i>"] = np.nan
     data = collect(MultipleImputer(m=3, delta={"<i>y</i>": "2 sd"}, random_state=0).fit(X), X)
     assert light(data, "alike").light == "caution" and "<i>y</i>" in light(data, "alike").answer
-    assert data.columns[0].light == "caution" and "as delta may intend" in data.columns[0].words
+    assert data.columns[0].light == "caution" and "as delta intends" in data.columns[0].words
     assert "<i>y" not in render(data) and "&lt;i&gt;y" in render(data)
 
 

@@ -14,6 +14,7 @@ from .._markup import element, to_html
 from .._optional import require
 from .._random import generator
 from .._text import count, number, number_beside, share
+from .._threads import single_blas_thread
 from ..baselines.chained import ChainedFit
 from ..table import CategoryCode, ColumnCode, ColumnKind, MomentCode, Table, labels_of, seconds_of, to_numbers
 from .convergence import Convergence
@@ -239,29 +240,30 @@ def diagnose(
             numbers[k][each] = np.where(table.holes[:, k], written[:, k], before[:, k])
     columns = []
     for k in incomplete:
-        code, holes, values = table.codes[k], table.holes[:, k], numbers[k]
-        labels = _labels(code)
-        used = rows[values[0, rows] < len(code.categories)] if isinstance(code, CategoryCode) else rows  # not pooled ones
-        own = np.isin(rows, used)
-        trace = traces.get(k)
+        code, holes, values, trace = table.codes[k], table.holes[:, k], numbers[k], traces.get(k)
+        labels, n_columns = _labels(code), len(incomplete)
+        known = values[0, rows] < len(code.categories) if isinstance(code, CategoryCode) else np.full(len(rows), True)
+        used = rows[known]  # rare categories that were pooled are never imputed, and not compared
+        convergence = None
+        if trace is not None:
+            convergence = Convergence.of(trace[:, :, 0], trace[:, :, 1], n_missing=int(holes.sum()), n_columns=n_columns)
+        with single_blas_thread():
+            others = sample[:, known][:, :, groups != k]
+            matched = compare_matched(labels, values[:, used], others, holes[used], n_columns=n_columns)
         columns.append(
             ColumnDiagnostics(
-                str(names[k]),
-                code.kind,
-                labels,
-                values[0, ~holes],
-                values[:, holes],
-                labels or _STATISTICS,
-                _statistics(values[0, ~holes], len(labels)),
-                np.array([_statistics(draw[holes], len(labels)) for draw in values]),
-                _pooled(values, labels),
-                None
-                if trace is None
-                else Convergence.of(*np.moveaxis(trace, 2, 0), n_missing=int(holes.sum()), n_columns=len(incomplete)),
-                compare_matched(
-                    labels, values[:, used], sample[:, own][:, :, groups != k], holes[used], n_columns=len(incomplete)
-                ),
-                code,
+                name=str(names[k]),
+                kind=code.kind,
+                labels=labels,
+                observed=values[0, ~holes],
+                draws=values[:, holes],
+                statistics=labels or _STATISTICS,
+                of_observed=_statistics(values[0, ~holes], len(labels)),
+                of_draws=np.array([_statistics(draw[holes], len(labels)) for draw in values]),
+                pooled=_pooled(values, labels),
+                convergence=convergence,
+                matched=matched,
+                code=code,
             )
         )
     return Diagnostics(m, n, tuple(columns), frames)

@@ -145,14 +145,15 @@ def _adding_up_to_one(weights: Floats) -> Floats:
 def _residuals(z: Floats, target: Floats, missing: NDArray[np.bool_]) -> Floats:
     """What a linear model of observed values leaves, each observed value foretold by a model that has not seen it."""
     x = np.column_stack([z, np.ones(len(z))])
-    fold = np.where(missing, -1, np.cumsum(~missing) % _N_FOLDS)
+    folds = [np.flatnonzero(~missing)[each::_N_FOLDS] for each in range(_N_FOLDS)]
+    squares = [x[rows].T @ x[rows] for rows in folds]
+    products = [x[rows].T @ target[rows] for rows in folds]
+    ridge = np.eye(x.shape[1])
+    ridge[-1, -1] = 1e-6  # the mean itself is not shrunk
     predicted = np.zeros(target.shape)
-    for each in range(_N_FOLDS):
-        learn, held_out = (fold >= 0) & (fold != each), fold == each
-        ridge = np.eye(x.shape[1])
-        ridge[-1, -1] = 1e-6
-        slopes = np.linalg.solve(x[learn].T @ x[learn] + ridge, x[learn].T @ target[learn])
-        predicted[held_out] = x[held_out] @ slopes
+    for rows, square, product in zip(folds, squares, products, strict=True):
+        slopes = np.linalg.solve(sum(squares) - square + ridge, sum(products) - product)
+        predicted[rows] = x[rows] @ slopes
         predicted[missing] += x[missing] @ slopes / _N_FOLDS
     return np.asarray(target - predicted)
 

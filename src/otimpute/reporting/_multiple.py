@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 
 import numpy as np
 
@@ -23,9 +23,9 @@ _SHOWN_STATISTICS = ("mean", "sd", "5 %", "50 %", "95 %")
 _TOO_FEW = 1.25  # times more tables than there are: the estimate of how many are needed is rough
 
 
-def describe_multiple(found: Diagnostics, *, has_delta: bool) -> MultipleImputation:
-    """Return the diagnostics of several tables in numbers and words."""
-    columns = [_describe(column, found.n_tables, has_delta=has_delta) for column in found.columns]
+def describe_multiple(found: Diagnostics, shifted: Collection[str]) -> MultipleImputation:
+    """Return the diagnostics of several tables in numbers and words; some columns were ``shifted`` by the parameter delta."""
+    columns = [_describe(column, found.n_tables, is_shifted=column.name in shifted) for column in found.columns]
     return MultipleImputation(found.n_tables, "" if any(each.trace for each in columns) else _NO_ROUNDS, columns)
 
 
@@ -59,9 +59,9 @@ def shown_tables(draws: Cells) -> list[Cells]:
     return list(draws[:_SHOWN_TABLES])
 
 
-def _describe(column: ColumnDiagnostics, n_tables: int, *, has_delta: bool) -> MultipleColumn:
+def _describe(column: ColumnDiagnostics, n_tables: int, *, is_shifted: bool) -> MultipleColumn:
     pooled, k = column.pooled, column.uncertain
-    trace, matched = _trace(column), _matched(column, has_delta=has_delta)
+    trace, matched = _trace(column), _matched(column, is_shifted=is_shifted)
     missing = share(column.draws.shape[1] / (column.draws.shape[1] + len(column.observed)))
     clear = column.matched is not None and column.matched.is_clear
     moved = column.convergence is not None and column.convergence.has_drifted
@@ -117,11 +117,11 @@ def _trace(column: ColumnDiagnostics) -> Trace | None:
     return Trace(what, lines.T[:_SHOWN_TABLES].tolist(), drift, r_hat, words)
 
 
-def _matched(column: ColumnDiagnostics, *, has_delta: bool) -> Matched | None:
+def _matched(column: ColumnDiagnostics, *, is_shifted: bool) -> Matched | None:
     found = column.matched
     if found is None:
         return None
-    words = column.findings[0] + (", as delta may intend" * has_delta) if found.is_clear else "alike"
+    words = column.findings[0] + (", as delta intends" * is_shifted) if found.is_clear else "alike"
     return Matched(found.name, found.difference, found.standard_error, found.distance, found.n_alike, words)
 
 

@@ -60,7 +60,7 @@ def collect_multiple(
     )  # fmt: skip
     missingness = describe_missingness(names, table.codes, table.holes, seen)
     found = imputer.diagnostics(X)
-    multiple = describe_multiple(found, has_delta=bool(getattr(first, "delta", None)))
+    multiple = describe_multiple(found, {str(name) for name in getattr(first, "delta", None) or ()})
     diagnosed = {column.name: column for column in found.columns}
     said = {column.name: column for column in multiple.columns}
     columns = []
