@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from otimpute import AutoImputer, SinkhornImputer
+from otimpute import AutoImputer, MultipleImputer, SinkhornImputer
 from otimpute.baselines import MeanImputer
 from otimpute.estimator import BaseImputer
 from otimpute.reporting import ReportData, collect
@@ -64,6 +64,9 @@ def pages(flats: pd.DataFrame, hostile: pd.DataFrame) -> dict[str, ReportData]:
         "transformed": collect(MeanImputer().fit(holes), holes),
         "a hundred columns": told(MeanImputer(), wide.mask(rng.random(wide.shape) < 0.1)),
         "error bars": told(AutoImputer(["gaussian_em"], n_splits=2, random_state=0), hostile),
+        "several tables": collect(
+            MultipleImputer(m=3, random_state=0).fit(hostile.drop(columns="a\nb\tc")), hostile.drop(columns="a\nb\tc")
+        ),
         "experts": replace(plain, training=replace(plain.training, curves=[], weights=weights)),
         "a method failed": replace(plain, check=replace(plain.check, methods=failed)),
         "a broken promise": replace(plain, columns=[broken, *plain.columns[1:]]),

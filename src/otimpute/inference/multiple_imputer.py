@@ -24,6 +24,7 @@ from ..exceptions import InPython, Message, OtimputeWarning, StoredFileError, Te
 from ..fitting import CellFit, FitProgress, progress_bar
 from ..table import Family, Table
 from .completed_tables import CompletedTables
+from .diagnostics import Diagnostics, diagnose, traces_by_column
 from .draws import DRAWING, check_draws, draw_source
 
 _FEWEST_TABLES = 2
@@ -127,7 +128,7 @@ class MultipleImputer(Storable, BaseEstimator):  # type: ignore[misc]
                     show(FitProgress(len(fits), self.m, time.perf_counter() - begun, {"loss": []}))
         self.imputers_ = [_fitted(base, task, fit) for fit in fits]
         self._cells = np.array([fit.cells for fit in fits])
-        self._traces = [fit.trace for fit in fits if isinstance(fit, ChainedFit) and fit.trace is not None]
+        self._traces = traces_by_column(task.table, [fit for fit in fits if isinstance(fit, ChainedFit)])
         self._task, self._original = task, X
         return self
 
@@ -165,6 +166,30 @@ class MultipleImputer(Storable, BaseEstimator):  # type: ignore[misc]
         if not first.training_table_.rows.are_all_of(table.values, table.missing):
             raise ValueError("X is not the table that was fitted; pass other rows to transform")
         return self._tables(table, X)
+
+    def diagnostics(self, X: Any = None) -> Diagnostics:
+        """What the draws look like beside observed values, how much is unknown, and whether anything needs attention.
+
+        Parameters
+        ----------
+        X : array or frame, default=None
+            The table that was fitted, which a model file does not hold; without a model file it is not needed.
+
+        Returns
+        -------
+        Diagnostics
+            Plain data by column, with ``summary()``.
+        """
+        check_is_fitted(self)
+        tables = self.tables_ if X is None else self.complete(X)
+        first = self.imputers_[0]
+        table = self._task.table if X is None else first.read_table(X)
+        training = first.training_table_
+        cells = np.array([training.with_empty_columns(table, each) for each in self._cells])
+        return diagnose(
+            table, [str(name) for name in training.layout.names], training.encoding.groups, cells,
+            integers=first.integers, traces=getattr(self, "_traces", {}), frames=type(tables[0]).__module__.partition(".")[0],
+        )  # fmt: skip
 
     def _tables(self, table: Table, original: Any) -> CompletedTables:
         return CompletedTables(len(self.imputers_), lambda k: self.imputers_[k].complete_cells(table, self._cells[k]), original)

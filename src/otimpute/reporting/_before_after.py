@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -10,20 +9,14 @@ import narwhals as nw
 import numpy as np
 from numpy.typing import NDArray
 
-from .._text import number
 from ..estimator import BaseImputer
 from ..table import (
     CategoryCode,
     ColumnCode,
-    ColumnKind,
-    MomentCode,
-    NumberCode,
     Table,
     as_frame,
-    category_of,
     has_zone,
-    observed_category_of,
-    seconds_of,
+    to_numbers,
 )
 
 Cells = NDArray[np.float64]
@@ -70,18 +63,6 @@ def is_nominal(code: ColumnCode) -> bool:
 def is_pooled(code: ColumnCode, values: Cells) -> NDArray[np.bool_]:
     """Which values of a column represent pooled rare categories."""
     return values >= len(code.categories) if isinstance(code, CategoryCode) else np.zeros(len(values), dtype=bool)
-
-
-def labels_of(code: ColumnCode, values: Cells) -> list[str]:
-    """Return values of a column as text."""
-    if isinstance(code, CategoryCode):
-        return [str(code.labels[int(value)]) for value in values]
-    if code.kind == ColumnKind.BOOLEAN:
-        return ["true" if value else "false" for value in values]
-    if isinstance(code, MomentCode):
-        moments = code.python_values(values[:, None] / seconds_of(code))
-        return [str(each).removesuffix(" 00:00:00") for each in moments]  # whole days have no time of day
-    return [number(float(value)) for value in values]
 
 
 def centre_and_spread(values: Cells) -> tuple[Cells, Cells]:
@@ -176,27 +157,6 @@ def completed_like(imputer: BaseImputer, table: Table, X_imputed: Any) -> Any:
         kind = type(nw.to_native(table.source)).__module__.partition(".")[0]
         raise TypeError(f"X_imputed must be a table of {kind}, as X is, got {type(X_imputed).__name__}")
     return table.source.with_columns(*(column for column in frame.iter_columns() if column.name in table.source.columns))
-
-
-def to_numbers(codes: Sequence[ColumnCode], coordinates: Cells, integers: str | None = None) -> Cells:
-    """Convert coordinates, NaN where unknown, to one number per cell ``[n, d]``.
-
-    With the ``integers`` parameter of an imputer, the numbers are those that would be written into the table.
-    """
-    numbers, place = np.full((len(coordinates), len(codes)), np.nan), 0
-    for k, code in enumerate(codes):
-        points = coordinates[:, place : place + code.width]
-        if isinstance(code, CategoryCode):
-            place_of = observed_category_of if integers is None else category_of
-            numbers[:, k] = np.where(np.isnan(points).any(axis=1), np.nan, place_of(code, points))
-        elif isinstance(code, MomentCode):
-            numbers[:, k] = points[:, 0] * seconds_of(code)
-        elif isinstance(code, NumberCode):
-            numbers[:, k] = points[:, 0] if integers is None else code.obey(points[:, 0])
-            if (integers == "round" and code.kind == ColumnKind.INTEGER) or (integers and code.kind == ColumnKind.BOOLEAN):
-                numbers[:, k] = np.rint(numbers[:, k])  # a boolean is right or wrong, even with integers="float"
-        place += code.width
-    return numbers
 
 
 def numbers_in(table: Table) -> Cells:

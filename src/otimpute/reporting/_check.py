@@ -23,8 +23,8 @@ from ..estimator import (
     judge_column,
     mean_over_missing,
 )
-from ..table import MomentCode, Table
-from ._before_after import Cells, labels_of, names_of, rows_of, spread_of, unit_of
+from ..table import MomentCode, Table, labels_of
+from ._before_after import Cells, names_of, rows_of, spread_of, unit_of
 from ._trial import (
     MEAN,
     HiddenRound,

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.ndimage import gaussian_filter1d
 
 from .._text import count, number, number_beside, share
 from ..estimator import BaseImputer, Finding, Measure, Rating
-from ..table import CategoryCode, ColumnCode, ColumnKind, Family, MomentCode, NumberCode
-from ._before_after import BeforeAfter, Cells, centre_and_spread, is_pooled, labels_of
+from ..table import CategoryCode, ColumnCode, ColumnKind, Family, MomentCode, NumberCode, labels_of
+from ._before_after import BeforeAfter, Cells, centre_and_spread, is_pooled
 from ._check import MOST_FREQUENT
 from ._scale import nice_labels, nice_places
 from ._trial import MEAN
@@ -76,7 +77,7 @@ def describe_columns(
         reports.append(
             ColumnReport(
                 name, seen.kinds[k], n_rows - int(n_missing[k]), int(n_missing[k]), n_filled, light, words,
-                _shape(code, observed, imputed), _statistics(code, observed, imputed), broken,
+                shape_of(code, observed, imputed), _statistics(code, observed, imputed), broken,
             )
         )  # fmt: skip
     return reports
@@ -137,16 +138,17 @@ def _compared(check: ColumnCheck, simplest: str) -> str:
     return f"off by {number(own)}{unit} on average, {simplest} by {number(plain)}"
 
 
-def _shape(code: ColumnCode, observed: Cells, imputed: Cells) -> Shape | None:
+def shape_of(code: ColumnCode, observed: Cells, imputed: Cells, tables: Sequence[Cells] = ()) -> Shape | None:
+    """Return how observed and imputed values are distributed; also those of each of several ``tables``."""
     together = np.concatenate([observed, imputed])
     if not code.width or len(together) == 0:
         return None
     distinct = np.unique(together)
     if isinstance(code, CategoryCode):
-        return _bars(code, np.arange(len(code.labels), dtype=np.float64), observed, imputed)
+        return _bars(code, np.arange(len(code.labels), dtype=np.float64), observed, imputed, tables)
     if isinstance(code, NumberCode) and len(distinct) <= _MOST_BARS and (distinct % 1 == 0).all():
-        return _bars(code, distinct, observed, imputed)
-    return _bins(code, observed, imputed)
+        return _bars(code, distinct, observed, imputed, tables)
+    return _bins(code, observed, imputed, tables)
 
 
 def _shares(values: Cells, of: Cells) -> Cells:
@@ -154,18 +156,18 @@ def _shares(values: Cells, of: Cells) -> Cells:
     return counts / max(len(values), 1)
 
 
-def _bars(code: ColumnCode, values: Cells, observed: Cells, imputed: Cells) -> Shape:
-    shares = np.stack([_shares(observed, values), _shares(imputed, values)])
+def _bars(code: ColumnCode, values: Cells, observed: Cells, imputed: Cells, tables: Sequence[Cells]) -> Shape:
+    shares = np.stack([_shares(each, values) for each in (observed, imputed, *tables)])
     labels = labels_of(code, values)
     if len(values) > _MOST_BARS:
-        first = np.argsort(-shares.sum(axis=0), kind="stable")[: _MOST_BARS - 1]
+        first = np.argsort(-shares[:2].sum(axis=0), kind="stable")[: _MOST_BARS - 1]
         rest = shares.sum(axis=1) - shares[:, first].sum(axis=1)
         labels = [*(labels[k] for k in first), f"{len(values) - len(first)} others"]
         shares = np.column_stack([shares[:, first], rest])
-    return Shape(ShapeKind.BARS, labels, [], shares[0].tolist(), shares[1].tolist(), [], 0)
+    return Shape(ShapeKind.BARS, labels, [], shares[0].tolist(), shares[1].tolist(), [], 0, shares[2:].tolist())
 
 
-def _bins(code: ColumnCode, observed: Cells, imputed: Cells) -> Shape:
+def _bins(code: ColumnCode, observed: Cells, imputed: Cells, tables: Sequence[Cells]) -> Shape:
     each = [values for values in (observed, imputed) if len(values)]
     low = min(float(np.quantile(values, _FARTHEST, method="lower")) for values in each)
     high = max(float(np.quantile(values, 1 - _FARTHEST, method="higher")) for values in each)
@@ -178,18 +180,24 @@ def _bins(code: ColumnCode, observed: Cells, imputed: Cells) -> Shape:
     def along(values: Cells) -> Cells:  # from 0 to 1, without overflow
         return (values / 2 - low / 2) / (high / 2 - low / 2)
 
-    heights = [
-        (np.histogram(along(values), _N_BINS, (0, 1))[0] / max(len(values), 1)).tolist() for values in (observed, imputed)
-    ]
+    counts = [np.histogram(along(values), _N_BINS, (0, 1))[0] / max(len(values), 1) for values in (observed, imputed, *tables)]
+    heights = [_smooth(each, along(np.concatenate(tables)), len(tables[0])) if tables else each.tolist() for each in counts]
     n_outside = sum(int(((values < low) | (values > high)).sum()) for values in (observed, imputed))
-    few = along(imputed).clip(0, 1).tolist() if len(imputed) <= _FEW else []
+    few = along(imputed).clip(0, 1).tolist() if len(imputed) <= _FEW and not tables else []
     if isinstance(code, NumberCode):
         places = nice_places(low, high)
         labels = nice_labels(places)
     else:
         places = np.linspace(low, high, 3)
         labels = labels_of(code, places)
-    return Shape(ShapeKind.BINS, labels, along(places).tolist(), heights[0], heights[1], few, n_outside)
+    return Shape(ShapeKind.BINS, labels, along(places).tolist(), heights[0], heights[1], few, n_outside, heights[2:])
+
+
+def _smooth(heights: Cells, along: Cells, n_values: int) -> list[float]:
+    """Smooth a histogram as much as that of ``n_values`` values needs it (Silverman's rule), so that lines can be compared."""
+    low, high = np.quantile(along, (0.25, 0.75))
+    spread = min(float(along.std()), float(high - low) / 1.34) or float(along.std())
+    return gaussian_filter1d(heights, max(0.9 * spread * n_values**-0.2 * len(heights), 0.5), mode="reflect").tolist()  # type: ignore[no-any-return]
 
 
 def _statistics(code: ColumnCode, observed: Cells, imputed: Cells) -> list[Statistic]:

@@ -10,8 +10,8 @@ from numpy.typing import NDArray
 
 from .._text import number, number_beside, share
 from ..estimator import BaseImputer, bars_of, has_error_bars
-from ..table import CategoryCode, ColumnCode, MomentCode, NumberCode, Table
-from ._before_after import Cells, completed_like, labels_of, names_of, read_table, rows_of, see, spread_of, unit_of
+from ..table import CategoryCode, ColumnCode, MomentCode, NumberCode, Table, labels_of
+from ._before_after import Cells, completed_like, names_of, read_table, rows_of, see, spread_of, unit_of
 from .data import ColumnBar, ErrorBarSummary, UnsureCell
 
 _MOST_CELLS = 10

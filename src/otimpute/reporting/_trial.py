@@ -17,8 +17,8 @@ from ..catalogue import make_imputer
 from ..estimator import BaseImputer, HiddenValues, Missingness, column_means, hide_like_missing
 from ..exceptions import DivergedError
 from ..fitting import ColumnLayout
-from ..table import Table
-from ._before_after import Cells, numbers_in, to_numbers
+from ..table import Table, to_numbers
+from ._before_after import Cells, numbers_in
 
 Holes = NDArray[np.bool_]
 Guess = Callable[[Holes, int], Cells]  # which coordinates are missing, and in which round -> one number per cell

@@ -28,15 +28,16 @@ def give_verdict(
     if table.n_missing == 0:
         return [Light("kept", Rating.GOOD, "Is everything filled in?", "Nothing was missing.")]
     return [
-        _filled_and_kept(columns),
+        filled_and_kept(columns),
         _converged(training),
         _better(check, no_check, draws=draws),
         _trusted(columns),
-        _by_chance(missingness),
+        by_chance(missingness),
     ]
 
 
-def _filled_and_kept(columns: Sequence[ColumnReport]) -> Light:
+def filled_and_kept(columns: Sequence[ColumnReport]) -> Light:
+    """Say whether all missing values were imputed, and nothing else was changed."""
     question = "Is everything filled in, and nothing else changed?"
     broken = [column for column in columns if column.violations]
     if broken:
@@ -110,7 +111,8 @@ def _trusted(columns: Sequence[ColumnReport]) -> Light:
     return Light("trusted", Rating.GOOD, question, answer)
 
 
-def _by_chance(missingness: MissingnessFacts) -> Light:
+def by_chance(missingness: MissingnessFacts) -> Light:
+    """Say whether anything speaks against values missing completely at random."""
     question = "Are values missing completely at random?"
     against = speaks_against_chance(missingness)
     if against:

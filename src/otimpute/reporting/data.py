@@ -8,6 +8,7 @@ from typing import Any
 
 from .._text import Keyword
 from ..estimator import Finding, Measure, Overall, Rating
+from .multiple_data import MultipleImputation
 
 _DIGITS = 6
 
@@ -182,6 +183,7 @@ class Shape:
     imputed: list[float]
     few: list[float]  # positions of the imputed values, from 0 to 1, if they are few
     n_outside: int  # outliers not shown in the bins
+    tables: list[list[float]] = field(default_factory=list)  # of imputed values in each of several tables
 
 
 @dataclass(frozen=True)
@@ -191,6 +193,7 @@ class Statistic:
     name: str
     observed: str
     imputed: str
+    tables: str = ""  # its range over several tables
 
 
 @dataclass(frozen=True)
@@ -347,6 +350,7 @@ class ReportData:
     no_check: str  # why there is no check
     reproduce: Reproduce
     notes: list[str] = field(default_factory=list)
+    multiple: MultipleImputation | None = None  # diagnostics of several tables
 
     def as_dict(self) -> dict[str, Any]:
         """Return the report as JSON data: numbers are rounded to six digits, and None if not finite."""

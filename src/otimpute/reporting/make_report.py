@@ -12,6 +12,7 @@ from .._files import appears_whole
 from .._markup import element, to_html
 from .._optional import require
 from ..estimator import BaseImputer
+from ..inference import MultipleImputer
 from .collect import collect
 from .data import ReportData
 
@@ -49,7 +50,7 @@ class Report:
 
 
 def report(
-    imputer: BaseImputer,
+    imputer: BaseImputer | MultipleImputer,
     X: Any,
     path: str | os.PathLike[str] | None = None,
     *,
@@ -68,6 +69,8 @@ def report(
     Parameters
     ----------
     imputer : a fitted imputer of otimpute
+        Of a `MultipleImputer`, the page has diagnostics of all its tables instead of the fit and the check on hidden values;
+        ``X`` is the table that was fitted, ``X_imputed`` and ``check`` are not used.
     X : array or frame [n_rows, n_columns]
         A table with missing values: the one it was fitted on, or another with the same columns.
     path : path, default=None

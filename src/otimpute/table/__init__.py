@@ -6,6 +6,7 @@ from .encoding import ColumnSummary, Encoding, describe_columns
 from .extent import few_values
 from .kinds import ColumnKind, Family
 from .moments import has_zone
+from .numbers import labels_of, to_numbers
 from .standardise import FARTHEST, Standardiser
 from .table import Table, as_frame, with_fields_of
 
@@ -26,7 +27,9 @@ __all__ = [
     "describe_columns",
     "few_values",
     "has_zone",
+    "labels_of",
     "observed_category_of",
     "seconds_of",
+    "to_numbers",
     "with_fields_of",
 ]

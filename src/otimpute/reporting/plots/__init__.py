@@ -4,12 +4,14 @@ from .check import mark, methods_by_mark, off_by_column, off_by_method, pairs_of
 from .columns import observed_against_imputed
 from .joint import correlations, projection
 from .missingness import MOST_BARS, holes_by_column, matrix, patterns, predictors
+from .multiple import error_against_tables, trace
 from .training import curve, weights
 
 __all__ = [
     "MOST_BARS",
     "correlations",
     "curve",
+    "error_against_tables",
     "holes_by_column",
     "mark",
     "matrix",
@@ -21,6 +23,7 @@ __all__ = [
     "patterns",
     "predictors",
     "projection",
+    "trace",
     "true_against_imputed",
     "weights",
 ]
