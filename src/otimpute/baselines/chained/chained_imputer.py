@@ -133,6 +133,7 @@ class Target:
     rule: DonorRule
     low: NDArray[np.float64]
     high: NDArray[np.float64]
+    grid: tuple[float, float]  # of whole numbers: the step between them, and where 0 is; a step of 0 for others
     adjustment: Adjustment = NO_ADJUSTMENT
 
     @property
@@ -175,7 +176,7 @@ class PreparedDraws:
                         continue  # nothing is missing, but it may be in new rows
                     model_of_column = ColumnDraws.fit(
                         draws.suggested, target.columns, target.inputs, target.observed, target.rule, n_trees=self.n_trees,
-                        rng=rng, low=target.low, high=target.high, adjustment=target.adjustment,
+                        rng=rng, low=target.low, high=target.high, grid=target.grid, adjustment=target.adjustment,
                     )  # fmt: skip
                     draws.redraw(model_of_column, k * len(self.targets) + place)
                     models.append(model_of_column)
@@ -311,9 +312,12 @@ class ChainedImputer(BaseImputer):
                 known = columns.scaler.restore(completed[observed, group[0]], np.full(len(observed), columns.varying[group[0]]))
                 is_label = _takes_values_of_donors(code, known)
                 low, high = _bounds(code, columns, group)
-                rule = choose_rule(completed, group, inputs, observed, is_label=is_label, low=low, high=high, rng=rng)
+                grid = _grid(code, columns, group)
+                rule = choose_rule(
+                    completed, group, inputs, observed, is_label=is_label, low=low, high=high, grid=grid, rng=rng
+                )
                 adjustment = adjustments.get(place, NO_ADJUSTMENT)
-                targets.append(Target(place, group, inputs, observed, rule, low, high, adjustment))
+                targets.append(Target(place, group, inputs, observed, rule, low, high, grid, adjustment))
         targets.sort(key=lambda target: len(target.observed), reverse=True)
         return PreparedDraws(columns, values, missing, rows, first, targets, self.n_rounds, self.n_estimators)
 
@@ -335,8 +339,19 @@ def _takes_values_of_donors(code: ColumnCode, observed: NDArray[np.float64]) -> 
     """Whether a column holds labels, or numbers of which only a few values are possible; whole ones can be rounded."""
     if not isinstance(code, (NumberCode, MomentCode)) or code.has_labels:
         return True
-    can_round = isinstance(code, NumberCode) and (code.whole or code.kind == ColumnKind.INTEGER)
-    return not can_round and len(few_values(observed)) > 0
+    return not _is_whole(code) and len(few_values(observed)) > 0
+
+
+def _is_whole(code: ColumnCode) -> bool:
+    return isinstance(code, NumberCode) and (code.whole or code.kind == ColumnKind.INTEGER)
+
+
+def _grid(code: ColumnCode, columns: VaryingColumns, group: NDArray[np.int64]) -> tuple[float, float]:
+    """The step between whole numbers and where 0 is, in standard deviations; zeros for columns of others."""
+    if not _is_whole(code):
+        return 0.0, 0.0
+    place = columns.varying[group[:1]]
+    return 1 / float(columns.scaler.unit[place[0]]), float(columns.scaler.apply_entries(np.zeros(1), place)[0])
 
 
 def _bounds(code: Any, columns: VaryingColumns, group: NDArray[np.int64]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:

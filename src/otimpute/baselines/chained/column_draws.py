@@ -86,6 +86,8 @@ class ColumnDraws:
     high: Values
     factor: float = 1.0
     offset: float = 0.0
+    step: float = 0.0  # between neighbouring whole numbers, and where 0 is, of a column of such; 0 for others
+    origin: float = 0.0
 
     def __post_init__(self) -> None:
         n_donors, n_inputs = len(self.values), len(self.inputs) + len(self.columns)
@@ -108,10 +110,11 @@ class ColumnDraws:
         rng: np.random.Generator,
         low: Values,
         high: Values,
+        grid: tuple[float, float] = (0.0, 0.0),
         adjustment: Adjustment = NO_ADJUSTMENT,
         proper: bool = True,
     ) -> ColumnDraws:
-        """Learn from the rows in which the column is ``observed``.
+        """Learn from the rows in which the column is ``observed``; draws of whole numbers lie on a ``grid`` (step, origin).
 
         If ``proper``, parameters are drawn from their posterior distribution and donors are a bootstrap sample, so that draws
         of several fits differ by as much as is unknown about both.
@@ -137,6 +140,7 @@ class ColumnDraws:
         return cls(
             columns, inputs, expected.intercept, expected.slopes, drawn.intercept, drawn.slopes, curves, scale, trees, values,
             residuals, adjustment.weights_of(values), rule.adds_residual, low, high, adjustment.factor, adjustment.offset,
+            *grid,
         )  # fmt: skip
 
     @property
@@ -160,11 +164,19 @@ class ColumnDraws:
             drawn = self.scale.backward(np.minimum(on_scale, self.scale.largest))
             lowest, highest = self.values.min(axis=0), self.values.max(axis=0)
             far = _FARTHEST * (highest - lowest)
-            outside = (drawn < self.low) | (drawn > self.high) | (on_scale > self.scale.largest)  # never true of NaN
+            whole = self._rounded(drawn)
+            outside = (whole < self.low) | (whole > self.high) | (on_scale > self.scale.largest)  # never true of NaN
             drawn = np.where(outside | (drawn < lowest - far) | (drawn > highest + far), own, drawn)
         if adjusted:
-            drawn = np.fmin(np.fmax(self.factor * drawn + self.offset, self.low), self.high)  # a bound that is NaN is none
-        return np.asarray(drawn)
+            adjusted_values = self._rounded(self.factor * drawn + self.offset)
+            return np.asarray(np.fmin(np.fmax(adjusted_values, self.low), self.high))  # a bound that is NaN is none
+        return self._rounded(drawn)
+
+    def _rounded(self, drawn: Values) -> Values:
+        """Draws of whole numbers as whole numbers."""
+        if self.step == 0:
+            return drawn
+        return np.asarray(self.origin + self.step * np.rint((drawn - self.origin) / self.step))
 
 
 def _features(inputs: Values, expected: Values) -> NDArray[np.float32]:

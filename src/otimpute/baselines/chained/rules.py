@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .column_draws import ColumnDraws, DonorRule, Values
-from .shapes import TERMS, ScaleKind, TargetScale
+from .shapes import MOST_CURVED, TERMS, TargetScale
 
 _LEAVES = (3, 5, 10)
 _ROWS_PER_TERM = 5  # of a curved regression, that there must be
@@ -28,6 +28,7 @@ def choose_rule(
     is_label: bool,
     low: Values,
     high: Values,
+    grid: tuple[float, float],
     rng: np.random.Generator,
 ) -> DonorRule:
     """The rule whose draws have the best energy score on left-out rows, or a simpler one where none is clearly better.
@@ -37,13 +38,14 @@ def choose_rule(
     """
     if len(observed) > _MOST_ROWS:
         observed = rng.choice(observed, _MOST_ROWS, replace=False)
-    trial = _Trial(table, columns, inputs, observed, low, high, rng)
+    trial = _Trial(table, columns, inputs, observed, low, high, grid, rng)
     if is_label:
         return trial.best_of([DonorRule(False, leaf) for leaf in reversed(_LEAVES)])
-    scales = {ScaleKind.IDENTITY, TargetScale.suits(table[observed, columns[0]], float(low[0]), float(high[0]))}
-    bends = (False, True) if len(observed) > _ROWS_PER_TERM * (1 + TERMS) * min(len(inputs), 8) > 0 else (False,)
-    shapes = [DonorRule(True, 0, curved, scale) for scale in sorted(scales) for curved in bends]
-    shape = trial.best_of(shapes)
+    scales = TargetScale.that_suit(table[observed, columns[0]], float(low[0]), float(high[0]))
+    bends = len(observed) > _ROWS_PER_TERM * (1 + TERMS) * min(len(inputs), MOST_CURVED) > 0
+    # Scales have as many parameters as each other, so that the better one is taken; curves have more.
+    straight = trial.best_of([DonorRule(True, 0, scale=scale) for scale in scales], clearly=0.0)
+    shape = trial.best_of([straight, *(DonorRule(True, 0, curved=True, scale=scale) for scale in scales if bends)])
     return trial.best_of([shape, *(replace(shape, leaf=leaf) for leaf in _LEAVES), DonorRule(False, _LEAVES[0])])
 
 
@@ -58,20 +60,22 @@ class _Trial:
         observed: NDArray[np.int64],
         low: Values,
         high: Values,
+        grid: tuple[float, float],
         rng: np.random.Generator,
     ) -> None:
-        self.table, self.columns, self.inputs, self.observed, self.low, self.high = table, columns, inputs, observed, low, high
+        self.table, self.columns, self.inputs, self.observed = table, columns, inputs, observed
+        self.low, self.high, self.grid = low, high, grid
         self.fold = rng.permutation(len(observed)) % _FOLDS
         self.seed = int(rng.integers(2**63))
         self.scores: dict[DonorRule, Values] = {}
 
-    def best_of(self, rules: Sequence[DonorRule]) -> DonorRule:
-        """The rule with the best score, if clearly better than the first; otherwise the first."""
+    def best_of(self, rules: Sequence[DonorRule], clearly: float = _CLEARLY) -> DonorRule:
+        """The rule with the best score, if ``clearly`` (so many standard errors) better than the first; else the first."""
         if len(self.observed) < _FEWEST_ROWS or len(rules) == 1:
             return rules[0]
         first, best = self.score(rules[0]), min(rules, key=lambda rule: float(self.score(rule).mean()))
         gain = first - self.score(best)
-        return best if gain.mean() > _CLEARLY * gain.std() / np.sqrt(len(gain)) else rules[0]
+        return best if gain.mean() > clearly * gain.std() / np.sqrt(len(gain)) else rules[0]
 
     def score(self, rule: DonorRule) -> Values:
         """The energy score of draws for each left-out row; the lower, the better."""
@@ -87,7 +91,7 @@ class _Trial:
             rows = np.repeat(self.table[mine], _N_DRAWS, axis=0)
             model = ColumnDraws.fit(
                 self.table, self.columns, self.inputs, others, rule,
-                n_trees=_N_TREES, rng=rng, low=self.low, high=self.high, proper=False,
+                n_trees=_N_TREES, rng=rng, low=self.low, high=self.high, grid=self.grid, proper=False,
             )  # fmt: skip
             draws = model.draw(rows, rng.random(len(rows)), rng.random(len(rows)))
             truth = self.table[np.ix_(mine, self.columns)]

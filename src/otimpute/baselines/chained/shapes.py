@@ -14,7 +14,7 @@ Values = NDArray[np.float64]
 
 _AT = (0.05, 0.275, 0.5, 0.725, 0.95)  # quantiles where cubic pieces meet
 TERMS = 4  # of a curved input beside itself
-_MOST_CURVED = 8  # inputs, those most closely related to the target
+MOST_CURVED = 8  # inputs, those most closely related to the target
 _SMALLEST_GAP = 1e-3  # between knots, in standard deviations
 _BEYOND = 2.0  # standard deviations of the logarithm that draws may lie above everything observed
 
@@ -41,7 +41,7 @@ class Curves:
         """Of the inputs ``[n, p]`` that vary enough and follow the ``target [n]``, or their squares do, most closely."""
         knots = np.quantile(inputs, _AT, axis=0).T
         able = np.flatnonzero((np.diff(knots, axis=1) > _SMALLEST_GAP).all(axis=1))
-        chosen = able[np.argsort(-_relation(inputs[:, able], target), kind="stable")[:_MOST_CURVED]]
+        chosen = able[np.argsort(-_relation(inputs[:, able], target), kind="stable")[:MOST_CURVED]]
         chosen = np.sort(chosen)
         return cls(chosen, knots[chosen])
 
@@ -73,7 +73,8 @@ class ScaleKind(Keyword):
     """On which scale a target is predicted and residuals are added."""
 
     IDENTITY = "identity"
-    LOG = "log"  # of the distance from the lower bound
+    ROOT = "root"  # of the distance from the lower bound: for counts
+    LOG = "log"  # of the distance from the lower bound, or from a little below it where values are at the bound
     LOGIT = "logit"  # between two bounds
 
 
@@ -97,23 +98,30 @@ class TargetScale:
         """For a ``target`` inside of its bounds, which are NaN where open."""
         if kind is ScaleKind.IDENTITY:
             return cls.identity()
+        if kind is ScaleKind.LOG and target.min() <= low:
+            above = target[target > low]
+            low -= (float(above.min()) - low) / 2 if above.size else 1.0
         scale = cls(kind, low, high if kind is ScaleKind.LOGIT else np.inf, np.inf)
         on_scale = scale.forward(target)
         return cls(scale.kind, scale.low, scale.high, float(on_scale.max() + _BEYOND * on_scale.std()))
 
     @staticmethod
-    def suits(target: Values, low: float, high: float) -> ScaleKind:
-        """The scale for values that are all strictly inside of their bounds; their own one otherwise."""
-        if not target.min(initial=np.inf) > low:  # NaN is no bound
-            return ScaleKind.IDENTITY
-        if np.isnan(high):
-            return ScaleKind.LOG
-        return ScaleKind.LOGIT if target.max() < high else ScaleKind.IDENTITY
+    def that_suit(target: Values, low: float, high: float) -> list[ScaleKind]:
+        """Scales for values above a lower bound, or all strictly between two bounds; their own one is the first."""
+        found = [ScaleKind.IDENTITY]
+        if not np.isnan(low):
+            if np.isnan(high):
+                found += [ScaleKind.ROOT, ScaleKind.LOG]
+            elif target.min() > low and target.max() < high:
+                found.append(ScaleKind.LOGIT)
+        return found
 
     def forward(self, values: Values) -> Values:
         """From the column to the scale."""
         if self.kind is ScaleKind.IDENTITY:
             return values
+        if self.kind is ScaleKind.ROOT:
+            return np.sqrt(values - self.low)
         if self.kind is ScaleKind.LOG:
             return np.log(values - self.low)
         return np.log(values - self.low) - np.log(self.high - values)
@@ -122,6 +130,8 @@ class TargetScale:
         """From the scale to the column."""
         if self.kind is ScaleKind.IDENTITY:
             return on_scale
+        if self.kind is ScaleKind.ROOT:
+            return np.asarray(self.low + on_scale * np.abs(on_scale))  # of a negative root, below the bound
         if self.kind is ScaleKind.LOG:
             return self.low + np.exp(on_scale)
         return self.low + (self.high - self.low) / (1 + np.exp(-on_scale))
