@@ -118,7 +118,7 @@ def test_models(run_page: RunPage) -> None:
 
 
 def test_report(run_page: RunPage) -> None:
-    verdict, for_machines = run_page("docs/guide/report.md").printed
+    verdict, for_machines, _ = run_page("docs/guide/report.md").printed
     assert len(verdict.splitlines()) == 5
     assert verdict.startswith("[good] Is everything filled in, and nothing else changed? All ")
     assert for_machines.startswith("Little's test ")
@@ -131,8 +131,8 @@ def test_how_sure(run_page: RunPage) -> None:
         "docs/guide/how-sure.md",
         covered="inside[missing].mean()",
         lights="[each.light for each in found.data.verdict]",
-        slope="pooled",
-        errors="[np.sqrt(variance), np.sqrt(within), error]",
+        slope="pooled.estimate[0]",
+        errors="[np.sqrt(variance), np.sqrt(pooled.within[0]), pooled.std_error[0]]",
     )
     assert "Nothing was better than the mean (or the most frequent value) in column 2" in page.printed[1]
     assert 0.8 < page.values["covered"] < 0.99
@@ -140,6 +140,18 @@ def test_how_sure(run_page: RunPage) -> None:
     assert set(page.values["lights"]) >= {"good", "caution"}
     assert abs(page.values["slope"] - 1) < 0.15
     assert page.values["errors"] == sorted(page.values["errors"])
+
+
+def test_multiple_imputation(run_page: RunPage) -> None:
+    page = run_page(
+        "docs/guide/multiple-imputation.md",
+        errors="[regression(table.dropna()).bse['bmi'], pooled.std_error[2], regression(complete).bse['bmi']]",
+        long="long.shape",
+        tips="found.tipping_point('bmi') is None",
+    )
+    dropped, pooled, complete = page.values["errors"]
+    assert complete < pooled < dropped  # less is known than with everything, more than from complete rows alone
+    assert page.values["long"] == [442 * 21, 7] and page.values["tips"]
 
 
 def test_new_rows(run_page: RunPage) -> None:
