@@ -118,7 +118,7 @@ def test_models(run_page: RunPage) -> None:
 
 
 def test_report(run_page: RunPage) -> None:
-    verdict, for_machines, _ = run_page("docs/guide/report.md").printed
+    verdict, _, for_machines = run_page("docs/guide/report.md").printed
     assert len(verdict.splitlines()) == 5
     assert verdict.startswith("[good] Is everything filled in, and nothing else changed? All ")
     assert for_machines.startswith("Little's test ")
