@@ -23,6 +23,7 @@ _HOME = {
     "RoundRobinImputer": ".imputers",
     "SinkhornImputer": ".imputers",
     "fit_transform_many": ".imputers",
+    "from_bytes": ".model_file",
     "load": ".model_file",
     "pool": ".inference",
     "pool_estimates": ".inference",
@@ -42,6 +43,7 @@ if TYPE_CHECKING:
     from .inference import pool as pool
     from .inference import pool_estimates as pool_estimates
     from .inference import sensitivity as sensitivity
+    from .model_file import from_bytes as from_bytes
     from .model_file import load as load
     from .reporting import report as report
     from .transport import sinkhorn_divergence as sinkhorn_divergence
@@ -54,6 +56,7 @@ __all__ = [
     "SinkhornImputer",
     "__version__",
     "fit_transform_many",
+    "from_bytes",
     "load",
     "pool",
     "pool_estimates",

@@ -5,8 +5,8 @@ from __future__ import annotations
 import math
 import time
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
 from numbers import Real
 from typing import Any, ClassVar, Self
 
@@ -25,6 +25,7 @@ from ..fitting import CellFit, CellModel, Cells, ColumnLayout, FitSummary
 from ..table import Encoding, Family, Table, as_frame, with_fields_of
 from .model_file import Storable
 from .notebook import fit_card
+from .record_batches import batch_of_table, impute_batches, is_batch, table_of_batch
 from .table_parameters import HasTableParameters
 from .training_table import TrainingTable
 
@@ -133,6 +134,36 @@ class BaseImputer(Storable, HasTableParameters, TransformerMixin, BaseEstimator,
         cells = self.model_.impute_cells(*self.training_table_.arrays_of(table))
         return self._assemble(table, cells)
 
+    def transform_batches(self, batches: Iterable[Any]) -> Iterator[Any]:
+        """Impute a stream of Arrow record batches, one at a time: tables of any length, in the memory of one batch.
+
+        Every row is treated alone, so that the result is the same, to the bit, however rows are spread over batches (to
+        rounding, for `MIWAEImputer`, `GAINImputer` and torch modules of your own). Random
+        draws follow from the content of a row: equal rows get equal draws. Batches come back with the schema they came with,
+        and columns that the imputer was not fitted on come back as they are.
+
+        Parameters
+        ----------
+        batches : iterable of pyarrow.RecordBatch
+            All of one schema, of any length. They need the columns of the fit, by name and in any order.
+
+        Yields
+        ------
+        batch : pyarrow.RecordBatch
+            Each of ``batches`` with its missing values imputed.
+
+        Examples
+        --------
+        >>> import pyarrow as pa
+        >>> from otimpute.baselines import MeanImputer
+        >>> table = pa.table({"id": [1, 2, 3], "x": [1.0, None, 3.0]})
+        >>> imputer = MeanImputer().fit(table.select(["x"]))
+        >>> [batch["x"].to_pylist() for batch in imputer.transform_batches(table.to_batches(max_chunksize=2))]
+        [[1.0, 2.0], [3.0]]
+        """
+        check_is_fitted(self)
+        return impute_batches(self, batches)
+
     def get_feature_names_out(self, input_features: Any = None) -> NDArray[Any]:
         """Names of the columns that come out."""
         check_is_fitted(self)
@@ -164,7 +195,7 @@ class BaseImputer(Storable, HasTableParameters, TransformerMixin, BaseEstimator,
     def read_table(self, X: Any) -> Table:
         """A table with the columns of the fit, as the imputer sees it; the imputer stays as it is."""
         check_is_fitted(self)
-        return self._as_table(self._validated(X, reset=False), self.training_table_.encoding)
+        return self._as_table(self._validated(X, reset=False), self.training_table_.encoding, X)
 
     def _fit_table(self, X: Any) -> tuple[FitTask, CellFit]:
         task = self.begin_fit(X)
@@ -181,7 +212,7 @@ class BaseImputer(Storable, HasTableParameters, TransformerMixin, BaseEstimator,
         self._is_fitted = False  # a fit that fails must not leave half of a new state beside half of an old one
         read = self._validated(X, reset=True)
         encoding = self._choose_encoding(read) if kept is None else kept
-        table = self._as_table(read, encoding)
+        table = self._as_table(read, encoding, X)
         for name in [each for each in vars(self) if each.endswith("_") and each not in _SET_BY_READING]:
             delattr(self, name)  # of an earlier fit
         self.training_table_ = TrainingTable.of(encoding, table, keep_empty=bool(self.keep_empty_features))
@@ -283,17 +314,17 @@ class BaseImputer(Storable, HasTableParameters, TransformerMixin, BaseEstimator,
             return Encoding.of_frame(read, self.constraints, self.max_categories, self._missing_values())
         return Encoding.of_array(read, self.constraints, self._missing_values())
 
-    def _as_table(self, read: Any, encoding: Encoding) -> Table:
+    def _as_table(self, read: Any, encoding: Encoding, X: Any) -> Table:
         marker = self._missing_values()
-        return encoding.read_frame(read, marker) if isinstance(read, nw.DataFrame) else encoding.read_array(read, marker)
+        if isinstance(read, nw.DataFrame):
+            return replace(encoding.read_frame(read, marker), is_batch=is_batch(X))
+        return encoding.read_array(read, marker)
 
     def _validated(self, X: Any, *, reset: bool) -> Any:
         """A frame, or an array of numbers, that has rows and columns; with ``reset`` its columns are what others must have."""
         if isinstance(X, np.ma.MaskedArray):
             raise TypeError("X is a masked array, whose mask would be lost; pass X.astype(float).filled(np.nan)")
-        if type(X).__name__ == "RecordBatch":
-            raise TypeError("X is a batch of an Arrow table; pass pyarrow.Table.from_batches([X])")
-        frame = as_frame(X)
+        frame = as_frame(table_of_batch(X) if is_batch(X) else X)
         if frame is None:
             array = validate_data(self, X, reset=reset, dtype="numeric", ensure_all_finite=False)
             return array.astype(np.float64) if array.dtype.kind == "O" else array  # lists with None
@@ -327,7 +358,7 @@ class BaseImputer(Storable, HasTableParameters, TransformerMixin, BaseEstimator,
             return completed.to_pandas()
         if wanted == "polars" and not completed.implementation.is_polars():
             return completed.to_polars()
-        return completed.to_native()
+        return batch_of_table(completed.to_native()) if table.is_batch else completed.to_native()
 
     def _repr_html_inner(self) -> str:  # scikit-learn's `_repr_html_`
         return fit_card(self) + str(super()._repr_html_inner())

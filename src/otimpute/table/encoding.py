@@ -149,6 +149,12 @@ class Encoding:
         refuse_infinity(values, missing, [frame.columns[k] for k in self.groups])
         return Table(frame, values, missing, holes, self.codes)
 
+    def check_types(self, frame: nw.DataFrame[Any]) -> None:
+        """Refuse a frame, which may have no rows, whose columns are of other types than those of their names in training."""
+        codes = dict(zip(self.names, self.codes, strict=True))
+        for column in frame.iter_columns():
+            _check_family(codes[column.name], column)
+
     def _check_names(self, frame: nw.DataFrame[Any]) -> None:
         """Scikit-learn does so for names that are text; others must not be mixed up either."""
         self._check_width(frame.shape[1])

@@ -30,6 +30,7 @@ class Table:
     missing: NDArray[np.bool_]  # [n, D]
     holes: NDArray[np.bool_]  # [n, d]: what is to be filled in the source
     codes: tuple[ColumnCode, ...]  # of the d columns
+    is_batch: bool = False  # whether the source came as a record batch of Arrow, which is a table here
 
     @property
     def is_frame(self) -> bool:
