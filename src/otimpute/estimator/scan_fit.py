@@ -12,14 +12,16 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
+from numpy.typing import NDArray
 
 from .._archive import read_archive, write_archive
 from .._optional import require
 from .._stored import Whole, stored
 from .._text import count, listed
+from .._threads import Workers, n_threads, single_blas_thread
 from ..exceptions import StoredFileError
 from ..fitting import FitProgress, progress_bar
-from ..streams import LocalParts, Scan, Survey
+from ..streams import LocalParts, Scan, Survey, numbers_of
 from .model_file import model_of_bytes
 
 if TYPE_CHECKING:
@@ -27,6 +29,7 @@ if TYPE_CHECKING:
 
 _KIND = "scan checkpoint"
 _SECONDS_BETWEEN = 10.0
+_ROWS_IN_CACHE = 1 << 14
 
 
 @stored(n_rows=Whole(at_least=1), n_sample=Whole(at_least=1), n_added=Whole(), rounds=Whole())
@@ -81,9 +84,27 @@ class SumPass:
 
     def add(self, batch: Any) -> None:
         """Add the rows of a record batch."""
-        if batch.num_rows:
-            rows = require("pyarrow", "reading batches", "cli").Table.from_batches([batch]).cast(self.schema)
-            self.sums.add(*self.imputer.training_table_.arrays_of(self.imputer.read_table(rows)))
+        batch = batch if batch.schema.equals(self.schema) else batch.select(self.schema.names).cast(self.schema)
+        pieces = [batch.slice(begin, _ROWS_IN_CACHE) for begin in range(0, batch.num_rows, _ROWS_IN_CACHE)]
+        with single_blas_thread(), Workers(n_threads(getattr(self.imputer, "n_jobs", None))) as workers:
+            for sums in workers.map(self._sums_of, pieces):
+                self.sums.merge(sums)  # exact, so that the number of workers changes nothing
+
+    def _sums_of(self, batch: Any) -> RowSums:
+        sums: RowSums = self.imputer._row_sums()
+        sums.add(*self._arrays_of(batch))
+        return sums
+
+    def _arrays_of(self, batch: Any) -> tuple[NDArray[np.floating], NDArray[np.bool_]]:
+        """What imputers see of rows; of numbers on the shortest way, for that is most of the work where rows are many."""
+        training = self.imputer.training_table_
+        if not training.encoding.is_numeric or training.empty.any():
+            return training.arrays_of(self.imputer.read_table(batch))
+        pairs = [numbers_of(column, float(self.imputer._missing_values())) for column in batch.columns]
+        values, missing = np.empty((batch.num_rows, len(pairs)), order="F"), np.empty((batch.num_rows, len(pairs)), bool)
+        for k, (numbers, holes) in enumerate(pairs):
+            values[:, k], missing[:, k] = numbers, holes
+        return values, missing
 
     def merge(self, data: bytes) -> None:
         """Add what `fold` returned for another part."""
@@ -121,7 +142,7 @@ def fit_scan(imputer: BaseImputer, scan: Scan) -> None:
         table = imputer.training_table_
         imputer.training_table_ = replace(table, n_rows=survey.n_rows, n_missing=n_missing, kept=table.kept)
     sums = imputer._row_sums()
-    rounds = 0 if sums is None else scan.rounds if imputer._improves_in_rounds else 1
+    rounds = 0 if sums is None else scan.rounds if imputer._improves_in_rounds else min(scan.rounds, 1)
     for k in range(progress.stage_of_sums, rounds):
         one = SumPass(imputer, schema)
         progress.run(1 + k, "Summing over all rows", one, imputer)
@@ -130,16 +151,19 @@ def fit_scan(imputer: BaseImputer, scan: Scan) -> None:
     imputer._note_scan(
         ScanSummary(
             survey.n_rows, len(places), n_added,
-            ["counts of values", "ranges of numbers and dates", "categories", *imputer._summed],
-            _sampled(imputer, survey), rounds if imputer._improves_in_rounds else 0,
+            ["counts of values", "ranges of numbers and dates", "categories", *(imputer._summed if rounds else [])],
+            _sampled(imputer, survey, rounds), rounds if imputer._improves_in_rounds else 0,
         )
     )  # fmt: skip
     progress.done()
 
 
-def _sampled(imputer: BaseImputer, survey: Survey) -> list[str]:
+def _sampled(imputer: BaseImputer, survey: Survey, rounds: int) -> list[str]:
     texts = [facts.name for facts in survey.facts if facts.counts is None]
-    return [*imputer._sampled, *([f"how frequent texts are in {listed(texts)}"] if texts else [])]
+    return [
+        *(imputer._sampled if rounds else ["the model"]),
+        *([f"how frequent texts are in {listed(texts)}"] if texts else []),
+    ]
 
 
 def _checked(schema: Any) -> Any:
