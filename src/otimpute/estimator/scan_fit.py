@@ -29,6 +29,7 @@ if TYPE_CHECKING:
 
 _KIND = "scan checkpoint"
 _SECONDS_BETWEEN = 10.0
+_WITHOUT_INFLUENCE = ("callbacks", "checkpoint", "n_jobs", "verbose")
 _ROWS_IN_CACHE = 1 << 14
 
 
@@ -188,7 +189,8 @@ class _Progress:
     def __init__(self, imputer: BaseImputer, scan: Scan) -> None:
         self.source, self.path, self.verbose = scan.source, scan.checkpoint, scan.verbose
         names = [part.name for part in self.source.parts] if isinstance(self.source, LocalParts) else []
-        told = [type(imputer).__name__, repr(sorted(imputer.get_params().items(), key=str)), str(self.source.schema)]
+        given = {name: value for name, value in imputer.get_params().items() if name not in _WITHOUT_INFLUENCE}
+        told = [type(imputer).__name__, repr(sorted(given.items(), key=str)), str(self.source.schema)]
         sizes = [scan.sample_rows, scan.min_observed, scan.rounds]
         self.identity = hashlib.sha256(json.dumps([told, names, sizes]).encode()).hexdigest()
         self.found = None if self.path is None or not self.path.exists() else self._read(self.path)
