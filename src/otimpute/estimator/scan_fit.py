@@ -74,7 +74,7 @@ class SumPass:
 
     def __init__(self, imputer: BaseImputer, schema: Any) -> None:
         self.imputer, self.schema = imputer, schema
-        self.sums: RowSums = imputer._row_sums()
+        self.sums = _no_sums(imputer)
 
     def fold(self, batches: Iterable[Any]) -> bytes:
         """The sums of a part, as bytes."""
@@ -92,7 +92,7 @@ class SumPass:
                 self.sums.merge(sums)  # exact, so that the number of workers changes nothing
 
     def _sums_of(self, batch: Any) -> RowSums:
-        sums: RowSums = self.imputer._row_sums()
+        sums = _no_sums(self.imputer)
         sums.add(*self._arrays_of(batch))
         return sums
 
@@ -109,7 +109,7 @@ class SumPass:
 
     def merge(self, data: bytes) -> None:
         """Add what `fold` returned for another part."""
-        other = self.imputer._row_sums()
+        other = _no_sums(self.imputer)
         other.take_over(json.loads(data))
         self.sums.merge(other)
 
@@ -120,6 +120,12 @@ class SumPass:
     def take_over(self, data: bytes) -> None:
         """What `to_bytes` returned."""
         self.sums.take_over(json.loads(data))
+
+
+def _no_sums(imputer: BaseImputer) -> RowSums:
+    sums = imputer._row_sums()
+    assert sums is not None
+    return sums
 
 
 def fit_scan(imputer: BaseImputer, scan: Scan) -> None:
@@ -221,7 +227,7 @@ class _Progress:
             return False
         restored = model_of_bytes(self.found[1]["imputer"].tobytes(), {type(imputer).__name__: type(imputer)}, {})
         given = imputer.get_params(deep=False)
-        vars(imputer).update({name: value for name, value in vars(restored).items() if name not in given})
+        imputer.__dict__.update({name: value for name, value in restored.__dict__.items() if name not in given})
         return True
 
     def done(self) -> None:

@@ -14,7 +14,8 @@ from .._optional import require
 from ..table import Family, family_of, plain_label
 from .row_sample import bits_of_labels
 
-Bits, Missing = NDArray[np.uint64], NDArray[np.bool_]
+Bits = NDArray[np.uint64]
+Missing = NDArray[np.bool_]
 _MOST_LABELS = 1 << 16  # that are counted; what is frequent among more is judged by the sample
 _ENOUGH = 20  # values: from so many on, their number changes nothing in how a column of numbers is treated
 
@@ -106,7 +107,7 @@ class ColumnFacts:
         if len(observed):
             low = int(observed.min())
             self._widen(low, int(observed.max()), int(np.gcd.reduce(observed - low)))
-        return numbers.astype(np.int64).view(np.uint64)
+        return np.asarray(numbers.astype(np.int64).view(np.uint64))
 
     def _add_labels(self, column: Any) -> Bits:
         if self.counts is not None:
