@@ -95,6 +95,12 @@ def test_gpu(run_page: RunPage) -> None:
     assert run_page("docs/guide/gpu.md").printed == ["cpu\n"]
 
 
+def test_large_tables(run_page: RunPage) -> None:
+    summary, *printed = run_page("docs/guide/large-tables.md").printed
+    assert summary.startswith("From all 6,000 rows: counts of values, ranges of numbers and dates, categories, mean and")
+    assert printed[1:3] == ["6000 0\n", "3 files, 6000 rows\n"]
+
+
 def test_mixed_tables(run_page: RunPage) -> None:
     page = run_page("docs/guide/mixed-tables.md", wrong="wrong.mean()", expected="expected.mean()", sums="chances.sum(axis=1)")
     kinds, same_types_and_full = page.printed[0].splitlines()
