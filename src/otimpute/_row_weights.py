@@ -26,5 +26,5 @@ def check_row_weights(sample_weight: Any, n_rows: int) -> NDArray[np.float64]:
     if len(bad):
         raise ValueError(f"sample_weight must be {_ACCEPTED}, got {weight[bad[0]]} in row {bad[0]}; give it 0 to leave it out")
     if not weight.any():
-        raise ValueError(f"sample_weight must be {_ACCEPTED}, got 0 in every row; there is nothing left")
+        raise ValueError(f"sample_weight must be {_ACCEPTED}, got zero in every row; there is nothing left")
     return np.asarray(weight / weight.max())

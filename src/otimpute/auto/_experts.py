@@ -84,7 +84,8 @@ def read_experts(experts: Any, device: str = "auto", n_jobs: int | None = None, 
 
     def make(name: str) -> BaseImputer:
         expert, given = METHODS[name].make(), {"device": device, "n_jobs": n_jobs}
-        return expert.set_params(**{name: value for name, value in given.items() if hasattr(expert, name)})
+        made: BaseImputer = expert.set_params(**{name: value for name, value in given.items() if hasattr(expert, name)})
+        return made
 
     for each in wanted:
         if isinstance(each, str):
@@ -198,7 +199,7 @@ def fit_experts_to(
 
 def _fit_expert(task: ExpertTask, layout: ColumnLayout, clock: Clock) -> ExpertFit:
     begun, deadline = time.perf_counter(), math.inf if task.in_any_case else clock.next_deadline()
-    weight = {} if task.row_weight is None else {"sample_weight": task.row_weight}
+    weight: dict[str, Any] = {} if task.row_weight is None else {"sample_weight": task.row_weight}
     seed = seed_from(int(generator(task.seed, str(task.key)).integers(2**31)))
     try:
         if not task.expert.ends_early:

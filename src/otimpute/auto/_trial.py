@@ -57,7 +57,8 @@ class Columns:
     ) -> Columns:
         """Learned from the observed values; those of labels, and of columns with few different ones, are never outliers."""
         if row_weight is not None:
-            values, missing, row_weight = (each[row_weight > 0] for each in (values, missing, row_weight))
+            counts = row_weight > 0
+            values, missing, row_weight = values[counts], missing[counts], row_weight[counts]
         scaler = Standardiser.fit(values, missing, scaled=layout.scaled, row_weight=row_weight)
         codes = [layout.codes[place] for place in layout.groups]
         never = np.array([code.has_labels or code.kind == ColumnKind.ORDERED for code in codes], dtype=bool)

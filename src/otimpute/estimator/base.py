@@ -178,7 +178,7 @@ class BaseImputer(Storable, HasTableParameters, TransformerMixin, BaseEstimator,
     def _fit_table(self, X: Any, sample_weight: Any = None) -> tuple[FitTask, CellFit]:
         task = self.begin_fit(X)
         weight = read_row_weights(sample_weight, task.missing, task.layout, self)
-        given = {} if weight is None else {"sample_weight": weight}
+        given: dict[str, Any] = {} if weight is None else {"sample_weight": weight}
         fit = self.fit_cells(task.values, task.missing, task.layout, seed=task.seed, **given)
         self.end_fit(task, fit)
         return task, fit

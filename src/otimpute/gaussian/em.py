@@ -106,7 +106,7 @@ def fit_gaussian(
     weight = None if row_weight is None else row_weight[:, None]
     n = len(values) if weight is None else float(weight.sum())
     n_missing = _sum(missing, weight)
-    n_observed = np.maximum((~missing).sum(axis=0), 1) if weight is None else _sum(~missing, weight)
+    n_observed = np.maximum(_sum(~missing, weight), 1 if weight is None else 1e-300)
     mean = _sum(np.where(missing, 0.0, values), weight) / n_observed
     order, parts = _parts_by_pattern(missing)
     filled, holes = np.where(missing, mean, values).take(order, axis=0), missing.take(order, axis=0)

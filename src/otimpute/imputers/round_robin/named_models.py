@@ -32,8 +32,8 @@ def check_methods(methods: Any) -> None:
     for column, name in methods.items():
         if not isinstance(name, str):
             raise TypeError(
-                f'methods of column {column!r} must be "linear" or "mlp", as in {_EXAMPLE}, got {name!r}; a function that makes '
-                "torch modules can only be the model of all columns that are not named: pass it as model"
+                f'methods of column {column!r} must be "linear" or "mlp", as in {_EXAMPLE}, got {name!r}; a function that '
+                "makes torch modules can only be the model of all columns that are not named: pass it as model"
             )
         check_choice(f"methods of column {column!r}", name, _NAMES)
 
@@ -74,7 +74,7 @@ class ColumnwiseModels:
 
     def predict(self, values: NDArray[np.float32], rows: NDArray[np.int64], column: int) -> NDArray[np.float32]:
         """Predictions of one column for some rows of a working copy."""
-        return self._kinds[self.named.which[column]].predict(values, rows, column)
+        return self._kinds[int(self.named.which[column])].predict(values, rows, column)
 
     def state(self) -> Any:
         """A copy of all parameters."""

@@ -91,8 +91,8 @@ class RoundRobinModel(TransportModel):
         """With the models that were trained."""
         named = models.named if isinstance(models, ColumnwiseModels) else None
         usual = models.usual if isinstance(models, ColumnwiseModels) else models
-        is_nets = isinstance(usual, NetModels)
-        return cls(columns, chosen, targets, usual if is_nets else None, None if is_nets else usual, named)
+        nets, modules = (usual, None) if isinstance(usual, NetModels) else (None, usual)
+        return cls(columns, chosen, targets, nets, modules, named)
 
     def __post_init__(self) -> None:
         d, predicted = len(self.columns), [target.column for target in self.targets]
