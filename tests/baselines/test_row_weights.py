@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -21,6 +22,7 @@ from otimpute.baselines import (
     MeanImputer,
     MissForestImputer,
 )
+from otimpute.baselines.standardised import TrainingSet
 from otimpute.estimator import BaseImputer
 from otimpute.fitting import ColumnLayout
 from otimpute.gaussian import fit_gaussian
@@ -90,6 +92,31 @@ def test_a_gaussian_on_torch_weighs_rows_as_on_the_cpu() -> None:
     cpu, torch = (fit_gaussian(values, missing, row_weight=counts, torch_device=each) for each in (None, "cpu"))
     np.testing.assert_allclose(torch.covariance, cpu.covariance, rtol=1e-9)
     assert np.abs(torch.covariance - fit_gaussian(values, missing).covariance).max() > 0.01
+
+
+@pytest.mark.parametrize("n_landmarks", [256, 20])
+def test_kernel_ridge_on_torch_weighs_rows_as_on_the_cpu(n_landmarks: int) -> None:
+    pytest.importorskip("torch")
+    X, weight = incomplete_table()
+    fits = _fits_on_cpu_and_torch(KernelRidgeImputer(n_landmarks=n_landmarks, n_rounds=1), X, weight + 0.5)
+    np.testing.assert_allclose(fits[1], fits[0], atol=1e-3)
+    assert np.abs(fits[2] - fits[0]).max() > 0.01
+
+
+def test_mixtures_on_torch_weigh_rows_as_on_the_cpu() -> None:
+    pytest.importorskip("torch")
+    X, weight = incomplete_table()
+    fits = _fits_on_cpu_and_torch(GaussianMixtureImputer(n_components=3, max_iter=4), X, weight + 0.5)
+    np.testing.assert_allclose(fits[1], fits[0], atol=1e-4)
+    assert np.abs(fits[2] - fits[0]).max() > 0.01
+
+
+def _fits_on_cpu_and_torch(imputer: Any, X: Table, weight: Table) -> list[Table]:
+    """Rows completed on the CPU, by torch, and on the CPU without weights."""
+    holes, layout = np.isnan(X), ColumnLayout.of_numbers("abcd")
+    training = TrainingSet(np.nan_to_num(X), holes, np.arange(4), layout, np.arange(4), seed=0)
+    weighted = replace(training, row_weight=weight / weight.mean())
+    return [imputer._fit_on(*each).completed for each in ((None, weighted), ("cpu", weighted), (None, training))]
 
 
 def test_kernel_ridge_is_that_of_repeated_rows() -> None:
