@@ -48,14 +48,14 @@ def read_methods(methods: Any) -> dict[Any, tuple[str, ...]]:
         return {}
     if not isinstance(methods, Mapping):
         raise TypeError(f"methods must be a dictionary of experts by column, such as {_EXAMPLE}, got {methods!r}")
-    found = {}
+    found: dict[Any, tuple[str, ...]] = {}
     for column, given in methods.items():
         names: Any = [given] if isinstance(given, str) else given
         if not isinstance(names, (list, tuple)) or len(names) == 0 or not all(isinstance(name, str) for name in names):
             raise TypeError(
                 f"methods of column {column!r} must be an expert's name or a list of such, as in {_EXAMPLE}, got {given!r}"
             )
-        found[column] = tuple(dict.fromkeys(ALIASES.get(name, name) for name in names))
+        found[column] = tuple(dict.fromkeys(str(ALIASES.get(name, name)) for name in names))
     return found
 
 
