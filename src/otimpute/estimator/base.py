@@ -25,6 +25,7 @@ from ..fitting import CellFit, CellModel, Cells, ColumnLayout, FitSummary
 from ..table import Encoding, Family, Table, as_frame, with_fields_of
 from .model_file import Storable
 from .notebook import fit_card
+from .row_weights import read_row_weights
 from .table_parameters import HasTableParameters
 from .training_table import TrainingTable
 
@@ -52,6 +53,7 @@ class BaseImputer(Storable, HasTableParameters, TransformerMixin, BaseEstimator,
     """
 
     refines: ClassVar[bool] = False  # whether `fit_cells` makes use of a start
+    weighs_rows: ClassVar[bool] = False  # whether `fit_cells` takes ``sample_weight``
     ends_early: ClassVar[bool] = False  # whether `fit_cells` returns what it has even if the deadline was over before it began
 
     indicator_columns_: NDArray[np.int64]
@@ -109,9 +111,13 @@ class BaseImputer(Storable, HasTableParameters, TransformerMixin, BaseEstimator,
             A first guess at the missing entries, for imputers that refine one.
         deadline : float
             When to be done, in terms of ``time.perf_counter()``: a fit then ends with what it has, or raises OutOfTime.
+
+        Imputers that set ``weighs_rows`` take another keyword, which is passed only if rows do not all count alike:
+        ``sample_weight``, an array [n] of how many times each row counts, 1 on average over those that count at all. Nothing is
+        learned from rows of weight 0, but they are imputed; every column is observed in a row of more.
         """
 
-    def fit(self, X: Any, y: Any = None) -> Self:  # noqa: ARG002
+    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:  # noqa: ARG002
         """Learn to impute from a table with missing values.
 
         Parameters
@@ -119,13 +125,16 @@ class BaseImputer(Storable, HasTableParameters, TransformerMixin, BaseEstimator,
         X : array or frame [n_rows, n_columns]
             NaN, null and ``missing_values`` mark missing values.
         y : ignored
+        sample_weight : array [n_rows], default=None
+            How many times each row counts, for imputers that weigh rows. Only ratios matter; from rows of weight 0 nothing is
+            learned, but they are imputed.
         """
-        self._fit_table(X)
+        self._fit_table(X, sample_weight)
         return self
 
-    def fit_transform(self, X: Any, y: Any = None) -> Any:  # noqa: ARG002
-        """Learn from a table and return it with its missing values imputed, as the same kind of table."""
-        return self.complete_table(*self._fit_table(X))
+    def fit_transform(self, X: Any, y: Any = None, sample_weight: Any = None) -> Any:  # noqa: ARG002
+        """Learn from a table and return it with its missing values imputed, as the same kind of table; see `fit`."""
+        return self.complete_table(*self._fit_table(X, sample_weight))
 
     def transform(self, X: Any) -> Any:
         """Impute missing values of rows that may be new; nothing is refitted and every row is treated alone."""
@@ -166,9 +175,11 @@ class BaseImputer(Storable, HasTableParameters, TransformerMixin, BaseEstimator,
         check_is_fitted(self)
         return self._as_table(self._validated(X, reset=False), self.training_table_.encoding)
 
-    def _fit_table(self, X: Any) -> tuple[FitTask, CellFit]:
+    def _fit_table(self, X: Any, sample_weight: Any = None) -> tuple[FitTask, CellFit]:
         task = self.begin_fit(X)
-        fit = self.fit_cells(task.values, task.missing, task.layout, seed=task.seed)
+        weight = read_row_weights(sample_weight, task.missing, task.layout, self)
+        given: dict[str, Any] = {} if weight is None else {"sample_weight": weight}
+        fit = self.fit_cells(task.values, task.missing, task.layout, seed=task.seed, **given)
         self.end_fit(task, fit)
         return task, fit
 
