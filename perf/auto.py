@@ -194,7 +194,7 @@ def show_cores(sizes: list[str], threads: list[int], repeat: int) -> None:
 
 
 def at_best(n: int, d: int, k: int, alone: float) -> float:
-    """How many times as much a machine does in ``k`` processes, each with a fit on one thread, as in one that takes ``alone``."""
+    """How many times as much ``k`` processes with a fit each do as a single one, which takes ``alone`` seconds."""
     with ThreadPoolExecutor(k) as pool:
         side_by_side = list(pool.map(lambda _: measure("fit", "auto", n, d, 1)["wall"], range(k)))
     return alone * sum(1 / each for each in side_by_side)
