@@ -7,11 +7,11 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from .._row_noise import keys_by_content, keys_by_place, uniform
+from .._row_noise import keys_by_content, keys_by_place, other_keys, uniform
 from .._stored import Array, ListOf, RecordOf, stored
 from .._threads import ALONE, Workers, single_blas_thread
 from ..baselines.gaussian_mixture import GaussianMixtureModel
-from ..fitting import columns_of
+from ..fitting import ask_model, columns_of, is_made_of
 from ._class_chances import ClassChances
 from ._draws import DrawRule, reflect
 from ._error_bars import ErrorBars, describe_cells
@@ -54,7 +54,7 @@ class AutoModel:
         fits = {len(part) for part in parts} == {n_groups} and len(self.low) == len(self.high) == n_coordinates
         fits &= all(each.columns.stop <= n_coordinates for each in self.classes)
         mixture = dict(zip(self.panel.names, self.panel.models, strict=True)).get(MIXTURE)
-        if not fits or (self.draws and not isinstance(mixture, GaussianMixtureModel)):
+        if not fits or (self.draws and not is_made_of(mixture, GaussianMixtureModel)):
             raise ValueError("experts, weights and columns do not go together")
 
     def impute_cells(self, values: NDArray[np.floating], missing: NDArray[np.bool_], start: Cells | None = None) -> Cells:  # noqa: ARG002
@@ -167,9 +167,11 @@ class AutoModel:
     def _residuals(self, values: NDArray[np.floating], missing: NDArray[np.bool_], keys: NDArray[np.uint64]) -> Cells:
         """How far from expected the missing entries may turn out to be, at random, as the mixture has it."""
         mixture = self.panel.models[self.panel.names.index(MIXTURE)]
-        assert isinstance(mixture, GaussianMixtureModel)
         unit = self.columns.scaler.unit[columns_of(missing)]
-        return np.asarray(mixture.draw_residuals(values, missing, keys) / np.where(unit > 0, unit, np.inf))
+        drawn = ask_model(
+            mixture, missing, lambda each, seen, k: each.draw_residuals(seen(values), seen(missing), other_keys(keys, k))
+        )
+        return np.asarray(drawn / np.where(unit > 0, unit, np.inf))
 
 
 def _chunks(n_rows: int) -> list[slice]:
