@@ -55,7 +55,7 @@ class Columns:
     ) -> Columns:
         """Learned from the observed values; those of labels, and of columns with few different ones, are never outliers."""
         scaler = Standardiser.fit(values, missing, scaled=layout.scaled)
-        codes = [layout.codes[place] for place in layout.groups]
+        codes = layout.code_of_each
         never = np.array([code.has_labels or code.kind == ColumnKind.ORDERED for code in codes], dtype=bool)
         few = [len(few_values(values[~missing[:, k], k])) > 0 for k in range(len(layout))]
         farthest = np.where(never | few, FARTHEST, _FARTHEST)
@@ -163,11 +163,12 @@ def try_experts(
     rng = generator(seed, "hidden")
     most = _MOST_ROWS if math.isinf(stop_at) else min(_MOST_ROWS, max(_FEWEST_ROWS, _MOST_CELLS // missing.shape[1]))
     rows = sample_rows(missing, most, rng)
-    values, missing = values[rows], missing[rows]
+    whole, whole_missing, values, missing = values, missing, values[rows], missing[rows]
     how = Missingness.of(values, missing, columns.group, rng)
     needs_chances = draws or any(code.has_labels for code in layout.codes)
-    hidden, stands_for = _hide(how, columns, n_splits, _ENOUGH_FOR_CHANCES if needs_chances else _ENOUGH_HIDDEN, rng)
+    hidden, stands_for = _hide(how, columns, layout, n_splits, _ENOUGH_FOR_CHANCES if needs_chances else _ENOUGH_HIDDEN, rng)
     holes = [missing | each for each in hidden]
+    shown = [_without(whole, whole_missing, rows, each, layout) for each in holes]
     first = [name for name, expert in experts.items() if not expert.refines]
     second = [name for name, expert in experts.items() if expert.refines]
     fits: dict[tuple[str, int], ExpertFit] = {}
@@ -181,12 +182,12 @@ def try_experts(
                 del holes[s:]
                 break
             tasks = [
-                ExpertTask((name, split), experts[name], values, holes[split], seed, starts[split])
+                ExpertTask((name, split), experts[name], shown[split], holes[split], seed, starts[split])
                 for split in range(s, s + at_once)
                 for name in names
             ]
             clock = Clock(stop_at, len(names) + n_after if s == 0 else 1, n_threads)
-            fits.update(fit_experts_to(tasks, layout, n_threads, clock))
+            fits.update(fit_experts_to(tasks, layout.of_some_rows(), n_threads, clock))
             progress(len(fits), (len(holes) + 1) * len(experts))
         return [name for name in names if all(fits[name, s].fit is not None for s in range(len(holes)))]
 
@@ -240,14 +241,25 @@ def try_experts(
 
 
 def _hide(
-    how: Missingness, columns: Columns, n_splits: int | None, enough: int, rng: np.random.Generator
+    how: Missingness, columns: Columns, layout: ColumnLayout, n_splits: int | None, enough: int, rng: np.random.Generator
 ) -> tuple[list[NDArray[np.bool_]], list[Cells]]:
     """What is hidden in every split, and how many missing values each stands for."""
     share = np.where(how.missing.any(axis=0), _SHARE_HIDDEN, _SHARE_OF_COMPLETE if how.missing.any() else _SHARE_HIDDEN)
-    at_once = float(np.median((~how.missing).sum(axis=0))) * _SHARE_HIDDEN
+    own = slice(columns.n_groups - len(layout.helped))
+    share[own.stop :] = 0.0  # helpers are nobody's values
+    at_once = float(np.median((~how.missing[:, own]).sum(axis=0))) * _SHARE_HIDDEN
     n_splits = n_splits or min(math.ceil(enough / max(at_once, 1.0)), _MOST_SPLITS)
     chosen = [hide_like_missing(how, share, rng) for _ in range(n_splits)]
     return [hidden[:, columns.group] for hidden, _ in chosen], [weight[:, columns.group] for _, weight in chosen]
+
+
+def _without(
+    values: NDArray[np.floating], missing: NDArray[np.bool_], rows: NDArray[np.int64], holes: NDArray[np.bool_], layout: ColumnLayout
+) -> NDArray[np.floating]:
+    """Some rows of a table, as they are where they have these holes: what is hidden helps nobody, in whatever row."""
+    with_holes = missing.copy()
+    with_holes[rows] = holes
+    return layout.with_helpers_of(values, with_holes)[rows]
 
 
 def conditional_std(models: Sequence[CellModel], missing: NDArray[np.bool_], columns: Columns) -> Cells:

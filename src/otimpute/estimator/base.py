@@ -22,6 +22,7 @@ from .._stored import Array, IfThere, Kind, Labels, ListOf, RecordOf, Scalar, Wh
 from .._warn import warn_user
 from ..exceptions import EmptyColumnWarning, InPython, Message, OtimputeWarning, StoredFileError
 from ..fitting import CellFit, CellModel, Cells, ColumnLayout, FitSummary
+from ..knowledge.panel import PanelColumns
 from ..table import Encoding, Family, Table, as_frame, with_fields_of
 from .model_file import Storable
 from .notebook import fit_card
@@ -184,7 +185,10 @@ class BaseImputer(Storable, HasTableParameters, TransformerMixin, BaseEstimator,
         table = self._as_table(read, encoding)
         for name in [each for each in vars(self) if each.endswith("_") and each not in _SET_BY_READING]:
             delattr(self, name)  # of an earlier fit
-        self.training_table_ = TrainingTable.of(encoding, table, keep_empty=bool(self.keep_empty_features))
+        panel_columns = PanelColumns.named(self.groups, self.time, encoding.names or range(len(encoding.codes)), encoding.codes)
+        self.training_table_ = TrainingTable.of(
+            encoding, table, keep_empty=bool(self.keep_empty_features), panel_columns=panel_columns
+        )
         self.indicator_columns_ = np.flatnonzero(table.holes.any(axis=0)) if self.add_indicator else np.arange(0)
         without_value = np.asarray(table.holes.all(axis=0))
         self._warn_of_empty_columns(without_value)

@@ -19,6 +19,8 @@ class TableParameters(TypedDict, total=False):
     integers: str
     constraints: Any
     max_categories: int | None
+    groups: Any
+    time: Any
 
 
 class HasTableParameters:
@@ -33,6 +35,8 @@ class HasTableParameters:
         integers: str = "round",
         constraints: Any = None,
         max_categories: int | None = 50,
+        groups: Any = None,
+        time: Any = None,
     ):
         self.missing_values = missing_values
         self.add_indicator = add_indicator
@@ -40,6 +44,8 @@ class HasTableParameters:
         self.integers = integers
         self.constraints = constraints
         self.max_categories = max_categories
+        self.groups = groups
+        self.time = time
 
     def __init_subclass__(cls, **options: Any) -> None:
         """Replace ``**table`` in the signature of a constructor by what it stands for: scikit-learn reads parameters there."""

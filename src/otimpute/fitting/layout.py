@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, field, replace
+from typing import Any, Protocol, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,11 +14,20 @@ from ..table import ColumnCode, ColumnKind, Encoding, NumberCode
 _MOST_NAMED = 10
 
 
+class Helpers(Protocol):
+    """Makes helper columns of the rows that a fit sees."""
+
+    def said_of(self, values: NDArray[np.floating], missing: NDArray[np.bool_]) -> NDArray[np.float64]:
+        """The helper columns ``[n, H]`` of all rows, from those of the table ``[n, H]`` that they are about."""
+        ...
+
+
 @dataclass(frozen=True)
 class ColumnLayout:
     """Which columns of a table the D columns of an array belong to.
 
-    A number takes one column of the array, a category several, which are always missing together.
+    A number takes one column of the array, a category several, which are always missing together. The last columns may be
+    helpers, which belong to no column of the table: they say what other rows tell about a column, and are never missing.
 
     Parameters
     ----------
@@ -30,6 +39,10 @@ class ColumnLayout:
         Names of all columns of the table.
     codes : tuple
         What all columns of the table hold: numbers with bounds, categories, dates.
+    helped : array [H]
+        The column of the array that each helper is about. The group of a helper is its own.
+    helpers : Helpers or None
+        Makes them again when more values are hidden; None where nobody can.
 
     Examples
     --------
@@ -42,6 +55,8 @@ class ColumnLayout:
     scaled: NDArray[np.bool_]
     names: tuple[Any, ...]
     codes: tuple[ColumnCode, ...]
+    helped: NDArray[np.int64] = field(default_factory=lambda: np.arange(0))
+    helpers: Helpers | None = None
 
     @classmethod
     def of_numbers(cls, names: Sequence[Any]) -> ColumnLayout:
@@ -59,13 +74,41 @@ class ColumnLayout:
         return len(self.groups)
 
     @property
+    def own(self) -> slice:
+        """The columns of the array that are those of the table."""
+        return slice(len(self.groups) - len(self.helped))
+
+    @property
+    def code_of_each(self) -> list[ColumnCode]:
+        """What each column of the array holds; helpers are numbers."""
+        return [self.codes[place] for place in self.groups[self.own]] + [NumberCode(ColumnKind.NUMBER) for _ in self.helped]
+
+    def with_helpers(self, helped: NDArray[np.int64], helpers: Helpers) -> ColumnLayout:
+        """With a helper for each of some columns of the array."""
+        groups = np.concatenate([self.groups, len(self.names) + np.arange(len(helped))])
+        return replace(
+            self, groups=groups, scaled=np.concatenate([self.scaled, self.scaled[helped]]), helped=helped, helpers=helpers
+        )
+
+    def of_some_rows(self) -> Self:
+        """The layout of a part of the rows: what others say about them stays as it is."""
+        return replace(self, helpers=None)
+
+    def with_helpers_of(self, values: NDArray[np.floating], missing: NDArray[np.bool_]) -> NDArray[np.floating]:
+        """All rows of the fit with helper columns made anew, for whoever hides values: nothing of these is left in any."""
+        if self.helpers is None or len(self.helped) == 0:
+            return values
+        own = self.own.stop
+        return np.hstack([values[:, :own], self.helpers.said_of(values[:, self.helped], missing[:, self.helped])])
+
+    @property
     def used(self) -> NDArray[np.bool_]:
-        """Which coordinates of the table, those of columns without a value included, are columns of the array.
+        """Which coordinates of the table, those of columns without a value included, and helpers are columns of the array.
 
         >>> ColumnLayout.of_numbers(["height", "weight"]).used.tolist()
         [True, True]
         """
-        return np.isin(self.encoding.groups, self.groups)
+        return np.concatenate([np.isin(self.encoding.groups, self.groups), np.ones(len(self.helped), dtype=bool)])
 
     @property
     def encoding(self) -> Encoding:

@@ -1,0 +1,1 @@
+"""What people know about their table."""
