@@ -167,8 +167,16 @@ def try_experts(
     how = Missingness.of(values, missing, columns.group, rng)
     needs_chances = draws or any(code.has_labels for code in layout.codes)
     hidden, stands_for = _hide(how, columns, layout, n_splits, _ENOUGH_FOR_CHANCES if needs_chances else _ENOUGH_HIDDEN, rng)
-    holes = [missing | each for each in hidden]
-    shown = [_without(whole, whole_missing, rows, each, layout) for each in holes]
+    holes_of_all = [whole_missing.copy() for _ in hidden]  # some of which is hidden in rows that are not tried
+    for k, each in enumerate(holes_of_all):
+        if layout.helpers is None:
+            each[rows] |= hidden[k]
+        else:
+            more, counts = _in_company(layout, columns, whole_missing, rows, hidden[k], stands_for[k], rng)
+            each |= more
+            hidden[k], stands_for[k] = more[rows], counts[rows]
+    holes = [each[rows] for each in holes_of_all]
+    shown = [layout.with_helpers_of(whole, each)[rows] for each in holes_of_all] if len(layout.helped) else [values] * len(holes)
     first = [name for name, expert in experts.items() if not expert.refines]
     second = [name for name, expert in experts.items() if expert.refines]
     fits: dict[tuple[str, int], ExpertFit] = {}
@@ -253,13 +261,24 @@ def _hide(
     return [hidden[:, columns.group] for hidden, _ in chosen], [weight[:, columns.group] for _, weight in chosen]
 
 
-def _without(
-    values: NDArray[np.floating], missing: NDArray[np.bool_], rows: NDArray[np.int64], holes: NDArray[np.bool_], layout: ColumnLayout
-) -> NDArray[np.floating]:
-    """Some rows of a table, as they are where they have these holes: what is hidden helps nobody, in whatever row."""
-    with_holes = missing.copy()
-    with_holes[rows] = holes
-    return layout.with_helpers_of(values, with_holes)[rows]
+def _in_company(
+    layout: ColumnLayout,
+    columns: Columns,
+    missing: NDArray[np.bool_],
+    rows: NDArray[np.int64],
+    hidden: NDArray[np.bool_],
+    stands_for: Cells,
+    rng: np.random.Generator,
+) -> tuple[NDArray[np.bool_], Cells]:
+    """What to hide of a whole table where others tell about a row: as much as was chosen in ``rows``, as missing values are."""
+    first = np.flatnonzero(columns.is_first(np.arange(layout.own.stop)))
+    chosen, counts = np.zeros((len(missing), len(first)), dtype=bool), np.zeros((len(missing), len(first)))
+    chosen[rows], counts[rows] = hidden[:, first], stands_for[:, first]
+    assert layout.helpers is not None
+    chosen, counts = layout.helpers.hide_like_missing(missing[:, first], chosen, counts, rng)
+    helpers = np.zeros((len(missing), len(layout.helped)))
+    own = columns.group[layout.own]
+    return np.hstack([chosen[:, own], helpers > 0]), np.hstack([counts[:, own], helpers])
 
 
 def conditional_std(models: Sequence[CellModel], missing: NDArray[np.bool_], columns: Columns) -> Cells:

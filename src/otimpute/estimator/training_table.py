@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from .._stored import Array, IfThere, RecordOf, Whole, stored
 from ..fitting import Cells, ColumnLayout
 from ..knowledge.panel import Panel, PanelColumns
-from ..table import Encoding, Table
+from ..table import CategoryCode, Encoding, Table
 from .training_rows import TrainingRows
 
 
@@ -47,8 +47,12 @@ class TrainingTable:
         empty = np.asarray(table.missing.all(axis=0))
         panel = None
         if panel_columns is not None:
-            empty |= np.isin(encoding.groups, panel_columns.group)
             panel = Panel.of(panel_columns, table, ~empty, _names(encoding))
+            # Beside the mean of the others, a column that tells groups apart would give each value away: it is what is missing
+            # from the sum. A number that stands for a group says nothing by its size.
+            says_group = np.isin(encoding.groups, panel_columns.group)
+            is_category = np.repeat([isinstance(code, CategoryCode) for code in encoding.codes], encoding.widths)
+            empty |= says_group & ~(is_category & panel.knows_neighbours)
         return cls(
             encoding,
             empty,

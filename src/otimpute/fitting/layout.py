@@ -15,10 +15,16 @@ _MOST_NAMED = 10
 
 
 class Helpers(Protocol):
-    """Makes helper columns of the rows that a fit sees."""
+    """Knows the rows that a fit sees, and what they say about each other."""
 
     def said_of(self, values: NDArray[np.floating], missing: NDArray[np.bool_]) -> NDArray[np.float64]:
         """The helper columns ``[n, H]`` of all rows, from those of the table ``[n, H]`` that they are about."""
+        ...
+
+    def hide_like_missing(
+        self, missing: NDArray[np.bool_], hidden: NDArray[np.bool_], stands_for: NDArray[np.float64], rng: np.random.Generator
+    ) -> tuple[NDArray[np.bool_], NDArray[np.float64]]:
+        """What to hide ``[n, G]`` of all rows, so that it is as far from what is known as missing values are."""
         ...
 
 

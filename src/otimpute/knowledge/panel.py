@@ -23,12 +23,14 @@ from .._warn import warn_user
 from ..exceptions import Message, OtimputeWarning, ParameterTypeError, ParameterValueError, Term
 from ..table import ColumnCode, MomentCode, NumberCode, Standardiser, Table
 from ._other_rows import Rows, Strength
+from ._runs import hide_in_company
 
 Cells = NDArray[np.float64]
 Holes = NDArray[np.bool_]
 
 _FARTHEST = 10.0  # standard deviations that a value may seem to lie from the mean, or one mistyped number would reach many rows
 _NOTHING_NEW = 0.05  # standard deviations: of a complete column that others tell so well, a helper would be a copy
+_RATHER_NEAR = 0.5  # of what is left of a value beside its group's mean
 _MOST_COORDINATES = 100  # of wider tables only columns with missing values get helpers
 
 
@@ -149,6 +151,19 @@ class Panel:
     def said_of(self, values: NDArray[np.floating], missing: Holes) -> Cells:
         """The helpers of the rows of the fit, where others of their values are missing than were."""
         return self._in_units(self._rows.said_of(self._standardised(values, missing), missing, self.strengths))
+
+    def hide_like_missing(
+        self, missing: Holes, hidden: Holes, stands_for: Cells, rng: np.random.Generator
+    ) -> tuple[Holes, Cells]:
+        """About as much of every column as is hidden, with as much around it as missing values have, and what it stands for."""
+        columns = zip(missing.T, hidden.T, stands_for.T, strict=True)
+        found, counts = zip(*(hide_in_company(self._rows, *each, rng) for each in columns), strict=True)
+        return np.stack(found, axis=1), np.stack(counts, axis=1)
+
+    @property
+    def knows_neighbours(self) -> bool:
+        """Whether values are told by those nearby in time rather than by the mean of their group."""
+        return bool(self.strengths) and float(np.mean([each.share for each in self.strengths])) > _RATHER_NEAR
 
     def helpers_of(self, table: Table, names: Sequence[Any]) -> Cells:
         """The helpers of rows that may be new, beside those of the fit; a row that was there comes in place of what it was."""
