@@ -203,7 +203,7 @@ class GAINImputer(DeepImputer):
 
     def _read_new_rows(self, X: Any) -> Table:
         table = super()._read_new_rows(X)
-        untaught = self._model.untaught(table.missing[:, ~self.training_table_.empty])
+        untaught = self._model.untaught(self.training_table_.missing_of(table))
         if len(untaught):
             warn_user(
                 f"columns {self.training_table_.layout.describe(untaught)} with missing values were complete in training, so "

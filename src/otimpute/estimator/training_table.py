@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
@@ -63,6 +63,12 @@ class TrainingTable:
             panel,
         )
 
+    def of_rows(self, table: Table) -> TrainingTable:
+        """Had some rows been the table of the fit, encoded as the whole was."""
+        alone = self.empty | table.missing.all(axis=0)
+        panel = None if self.panel is None else Panel.of(self.panel.columns, table, ~alone, _names(self.encoding))
+        return replace(self, empty=alone, n_rows=len(table.holes), panel=panel)
+
     @cached_property
     def layout(self) -> ColumnLayout:
         """Of the coordinates that imputers see."""
@@ -78,13 +84,17 @@ class TrainingTable:
 
     def arrays_of(self, table: Table) -> tuple[NDArray[np.floating], NDArray[np.bool_]]:
         """Values and missing entries of what imputers see, helpers last; no copy is made of a plain table of values."""
-        values, missing = table.values, table.missing
-        if self.empty.any():
-            values, missing = values[:, ~self.empty], missing[:, ~self.empty]
+        values = table.values[:, ~self.empty] if self.empty.any() else table.values
+        if self.panel is not None and len(self.panel.helped):
+            values = np.hstack([values, self.panel.helpers_of(table, _names(self.encoding))])
+        return values, self.missing_of(table)
+
+    def missing_of(self, table: Table) -> NDArray[np.bool_]:
+        """The missing entries alone: helpers never are."""
+        missing = table.missing[:, ~self.empty] if self.empty.any() else table.missing
         if self.panel is None or len(self.panel.helped) == 0:
-            return values, missing
-        helpers = self.panel.helpers_of(table, _names(self.encoding))
-        return np.hstack([values, helpers]), np.hstack([missing, np.zeros(helpers.shape, dtype=bool)])
+            return missing
+        return np.hstack([missing, np.zeros((len(missing), len(self.panel.helped)), dtype=bool)])
 
     def with_empty_columns(self, table: Table, cells: Cells) -> Cells:
         """Imputed entries for all missing coordinates of a table: 0, which is not written, where a column had no value."""

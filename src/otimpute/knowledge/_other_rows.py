@@ -90,6 +90,10 @@ class Rows:
         """Those with which observed values are foretold best, by column."""
         return [_Column(self, one, ~holes).strength(rng) for one, holes in zip(z.T, missing.T, strict=True)]
 
+    def at(self, places: Places) -> Rows:
+        """Some rows, or all in another order."""
+        return Rows(self.group[places], None if self.time is None else self.time[places])
+
     @cached_property
     def n_groups(self) -> int:
         """How many there are."""

@@ -129,18 +129,18 @@ class Panel:
     def of(cls, columns: PanelColumns, table: Table, seen: Holes, names: Sequence[Any]) -> Panel:
         """Learned from a table of which imputers see the coordinates ``seen``."""
         columns.check(table, names)
-        labels = list(dict.fromkeys(columns.labels_of(table)))
         helped = _candidates(columns, table, seen)
         scaler = Standardiser.fit(table.values[:, helped], table.missing[:, helped], scaled=_scaled(table)[helped])
         centre, unit = scaler.restore(np.zeros(len(helped)), np.arange(len(helped))), scaler.unit
         nothing = np.empty((0, len(helped)))
         start = cls(
-            columns, labels, np.arange(0), np.empty(0), 1.0, np.empty(0, np.uint64), helped, centre, unit,
+            columns, [], np.arange(0), np.empty(0), 1.0, np.empty(0, np.uint64), helped, centre, unit,
             [Strength()] * len(helped), nothing, nothing > 0,
         )  # fmt: skip
         whole = start._with_rows(table)
         _warn_of_rows(whole)
-        strengths = whole._rows.strengths(whole.values, whole.missing, generator(0, "panel"))
+        order = _order(whole.group, whole.time, table)
+        strengths = whole._rows.at(order).strengths(whole.values[order], whole.missing[order], generator(0, "panel"))
         away = whole._rows.said_of(whole.values, whole.missing, strengths) - whole.values
         tells = whole.missing.any(axis=0) | (np.sqrt((away**2).mean(axis=0)) > _NOTHING_NEW)
         return replace(
@@ -179,8 +179,12 @@ class Panel:
                 ),
                 OtimputeWarning,
             )
-        said = both._rows.said_of(both.values, both.missing, self.strengths)
-        return self._in_units(said[len(said) - len(table.holes) :])
+        n_before = len(both.group) - len(table.holes)
+        order = _order(both.group[n_before:], both.time[n_before:], table)
+        rows = np.concatenate([np.arange(n_before), n_before + order])
+        said = np.empty((len(order), len(self.helped)))
+        said[order] = both._rows.at(rows).said_of(both.values[rows], both.missing[rows], self.strengths)[n_before:]
+        return self._in_units(said)
 
     @cached_property
     def _rows(self) -> Rows:
@@ -189,7 +193,7 @@ class Panel:
     def _with_rows(self, table: Table) -> Panel:
         """With the rows of a table at the end, and without those of the fit that they are."""
         own = self.columns.labels_of(table)
-        labels = list(dict.fromkeys([*self.labels, *own]))
+        labels = [*self.labels, *sorted(set(own).difference(self.labels), key=repr)]
         place = {label: k for k, label in enumerate(labels)}
         group, time = np.array([place[label] for label in own], np.int64), self.columns.times_of(table)
         if self.columns.time is None:
@@ -267,11 +271,19 @@ def _typical_step(group: NDArray[np.int64], time: Cells) -> float:
     return float(np.median(steps)) if len(steps) else 1.0
 
 
+def _order(group: NDArray[np.int64], time: Cells, table: Table) -> NDArray[np.int64]:
+    """An order of rows that depends on what they hold only: sums, and what is drawn, are the same however they come."""
+    content = np.column_stack([group, time, table.values])
+    known = np.column_stack([np.zeros((len(group), 2), dtype=bool), table.missing])
+    return np.argsort(keys_by_content(content, known, 0), kind="stable")
+
+
 def _warn_of_rows(panel: Panel) -> None:
     """Say so where groups or times are not what they are expected to be, and what is done."""
     alone = int((np.bincount(panel.group) == 1).sum()) if len(panel.columns.group) else 0
     if alone:
-        every = "every group has" if alone == len(panel.labels) else f"{count(alone, 'group')} of {len(panel.labels)} have"
+        have = "has" if alone == 1 else "have"
+        every = "every group has" if alone == len(panel.labels) else f"{count(alone, 'group')} of {len(panel.labels)} {have}"
         warn_user(
             Message(Term("groups"), f": {every} one row, about which only what all groups have in common is known"),
             OtimputeWarning,
@@ -279,11 +291,11 @@ def _warn_of_rows(panel: Panel) -> None:
     if panel.columns.time is not None:
         repeated = len(panel.group) - len(panel._rows.moments.row)
         if repeated:
-            where = "a group" if len(panel.columns.group) else "the table"
+            where, shared = ("a group", "group and time") if len(panel.columns.group) else ("the table", "a time")
             warn_user(
                 Message(
                     Term("time"),
-                    f": {count(repeated, 'row')} share {'a time' if where == 'the table' else 'group and time'} with another row; "
+                    f": {count(repeated, 'row')} share{'s' * (repeated == 1)} {shared} with another row; "
                     f"rows of {where} at one time are averaged for earlier and later ones, and are no neighbours of each other",
                 ),
                 OtimputeWarning,

@@ -378,7 +378,7 @@ class MetaSinkhornImputer(TransportImputer):
 
     def _read_new_rows(self, X: Any) -> Table:
         table = super()._read_new_rows(X)
-        untaught = self._model.untaught(table.missing[:, ~self.training_table_.empty])
+        untaught = self._model.untaught(self.training_table_.missing_of(table))
         if len(untaught) and self.completer is not None:  # ours only corrects a guess, and begins with no correction
             warn_user(
                 f"columns {self.training_table_.layout.describe(untaught)} with missing values were complete in training, so "

@@ -386,7 +386,7 @@ class RoundRobinImputer(TransportImputer):
 
     def _read_new_rows(self, X: Any) -> Table:
         table = super()._read_new_rows(X)
-        left = self._model.without_model(table.missing[:, ~self.training_table_.empty])
+        left = self._model.without_model(self.training_table_.missing_of(table))
         if len(left):
             advice = "fit with skip_complete=False" if self.skip_complete else "fit on more rows"
             warn_user(
