@@ -1,0 +1,243 @@
+"""Moving imputed cells as little as rules ask for: every row alone, all rows at once.
+
+A rule is met by a step of Newton's in which every movable column takes the same share of its size: of the cell where the column
+holds sizes (a sum is then met in proportion, a product on the scale of logarithms), of the column's spread elsewhere. Rules are
+met in turn until all hold. Then what must be whole is rounded, column after column, and those left make up for it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .inverse import gradient_of, numbers_of, solve_for
+from .natures import Nature
+from .rules import Rule
+from .values import ValueKind, Values
+
+Numbers = NDArray[np.float64]
+Flags = NDArray[np.bool_]
+
+_SWEEPS = 60  # over all rules
+_STEPS = 25  # of one rule
+_HALVINGS = 12
+_PATIENCE = 3  # sweeps after which inequalities are met with room to spare, so that the end is reached
+_ROOM = 1e-7
+_MOVABLE = (ValueKind.NUMBER, ValueKind.DATE)
+RELATIVE = 1e-9  # what rounding may do to numbers
+_RELATIVE_OF_DATES = 1e-14  # days since 1970 are large numbers
+
+
+def tolerance_of(rule: Rule, table: Mapping[str, Values], natures: Mapping[str, Nature]) -> Numbers:
+    """By how much a rule may be off: half of what the target is rounded to, and what computing does to the last digits."""
+    own = [natures[name] for name in rule.columns]
+    dates = any(nature.kind == ValueKind.DATE for nature in own)
+    coarsest = max((nature.precision for nature in own), default=0.0)
+    relative = _RELATIVE_OF_DATES if dates else max(RELATIVE, 8 * coarsest if coarsest > 2.0**-52 else 0.0)
+    rounding = natures[rule.target].half_unit if rule.target else 0.0
+    return rounding * (1 + RELATIVE) + relative * rule.size(table)
+
+
+def is_broken(rule: Rule, table: Mapping[str, Values], natures: Mapping[str, Nature]) -> Flags:
+    """Where a rule is known not to hold, or is not defined though everything it needs is known."""
+    excess = rule.excess(table)
+    known = np.logical_and.reduce([table[name].known for name in rule.columns])
+    room = tolerance_of(rule, table, natures)
+    wrong = excess >= 0 if rule.sign == "<" else (np.abs(excess) if rule.sign == "==" else excess) > room
+    return np.asarray(known & (wrong | np.isnan(excess)))
+
+
+class Adjustment:
+    """Some rows of a table in which cells may be moved."""
+
+    def __init__(
+        self, rules: Sequence[Rule], natures: Mapping[str, Nature], table: Mapping[str, Values], movable: Mapping[str, Flags]
+    ) -> None:
+        self.rules, self.natures = rules, natures
+        self.table = {name: Values(each.kind, each.values.copy(), each.known.copy()) for name, each in table.items()}
+        self.computed = {rule.target: movable[rule.target] for rule in rules if rule.target}
+        still = {name: name in self.computed or natures[name].kind not in _MOVABLE for name in movable}
+        self.movable = {
+            name: np.zeros_like(flags) if still[name] else flags & table[name].known for name, flags in movable.items()
+        }
+
+    def run(self) -> dict[str, Values]:
+        """The table with all rules met where they can be."""
+        everything = np.arange(len(next(iter(self.table.values())).known))
+        self.compute_targets(everything)
+        rows = everything[self.any_broken(everything)]
+        if not len(rows):
+            return self.table
+        self.meet_rules(rows)
+        loose = self.movable
+        for name in sorted(loose, key=lambda name: (-self.natures[name].step, name)):
+            cells = rows[loose[name][rows]]
+            if self.natures[name].is_discrete and len(cells):  # rounded, these stay; the others make up for it
+                self.put(name, cells, self.natures[name].nearest(self.table[name].values[cells]))
+                self.movable = {**self.movable, name: np.zeros_like(loose[name])}
+                self.compute_targets(rows)
+                self.meet_rules(rows)
+        self.movable = loose
+        self.meet_exactly(rows)
+        return self.table
+
+    def some(self, rows: NDArray[np.int64]) -> dict[str, Values]:
+        """Some rows, copied."""
+        return {name: Values(each.kind, each.values[rows], each.known[rows]) for name, each in self.table.items()}
+
+    def put(self, name: str, rows: NDArray[np.int64], values: Numbers) -> None:
+        """Write values that the column's bounds allow."""
+        column, nature = self.table[name], self.natures[name]
+        column.values[rows] = np.clip(values, nature.low, nature.high)
+
+    def compute_targets(self, rows: NDArray[np.int64]) -> None:
+        """Write the targets that may be written."""
+        for rule in self.rules:
+            if rule.target and self.computed[rule.target][rows].any():
+                values = numbers_of(rule.right, self.some(rows))
+                chosen = self.computed[rule.target][rows] & ~np.isnan(values)
+                self.table[rule.target].values[rows[chosen]] = self.natures[rule.target].nearest(values[chosen])
+                self.table[rule.target].known[rows[chosen]] = True
+
+    def broken(self, rule: Rule, rows: NDArray[np.int64]) -> Flags:
+        """In which of some rows a rule does not hold."""
+        return is_broken(rule, self.some(rows), self.natures)
+
+    def any_broken(self, rows: NDArray[np.int64]) -> Flags:
+        """In which of some rows some rule does not hold."""
+        return self.count_broken(rows) > 0
+
+    def meet_rules(self, rows: NDArray[np.int64]) -> None:
+        """Meet one rule after the other until all hold or nothing moves any more."""
+        for sweep in range(_SWEEPS):
+            moved = np.zeros(len(rows), dtype=bool)
+            for rule in self.rules:
+                wrong = self.broken(rule, rows)
+                if wrong.any():
+                    moved[wrong] |= self.meet(rule, rows[wrong], spare=sweep >= _PATIENCE)
+            if not moved.any():
+                return
+            rows = rows[moved]
+
+    def meet(self, rule: Rule, rows: NDArray[np.int64], *, spare: bool) -> Flags:
+        """Bring one rule about in some rows; where anything moved."""
+        moved = np.zeros(len(rows), dtype=bool)
+        active = np.arange(len(rows))
+        for _ in range(_STEPS):
+            table = self.some(rows[active])
+            aim = self.aim_of(rule, table, spare=spare)
+            gap = rule.excess(table) - aim
+            step = self.step_of(rule, table, rows[active], gap)
+            came_nearer = self.move(rule, rows[active], step, gap, aim)
+            moved[active[came_nearer]] = True
+            active = active[came_nearer]
+            active = active[self.broken(rule, rows[active])]
+            if not len(active):
+                break
+        return moved
+
+    def aim_of(self, rule: Rule, table: Mapping[str, Values], *, spare: bool) -> Numbers:
+        """What the excess is to be: 0, and below it where a rule says less or rules stand in each other's way."""
+        if rule.sign == "==":
+            return np.zeros(1)
+        size = rule.size(table)
+        scale = max(self.natures[name].spread for name in rule.columns)
+        room = _ROOM * np.maximum(size, scale) if spare else 0.0 * size
+        if rule.sign == "<":
+            steps = [self.natures[name].step for name in rule.columns]
+            room = np.maximum(room, max(steps) or _ROOM * scale)
+        return -room
+
+    def step_of(self, rule: Rule, table: Mapping[str, Values], rows: NDArray[np.int64], gap: Numbers) -> dict[str, Numbers]:
+        """How far each column goes to close a gap."""
+        slopes = self.slopes_of(rule, table, rows)
+        sizes: list[dict[str, Numbers]] = [{}, {}]  # of the cells; of the columns, where those are all 0
+        for name, slope in slopes.items():
+            nature, values = self.natures[name], table[name].values.astype(np.float64)
+            downwards = np.sign(gap) * np.sign(slope) > 0
+            stuck = np.where(downwards, values <= nature.low, values >= nature.high)
+            free = self.movable[name][rows] & table[name].known & ~stuck & np.isfinite(slope)
+            sizes[0][name] = np.where(free, np.abs(values) if nature.is_one_signed else nature.spread, 0.0)
+            sizes[1][name] = np.where(free, nature.spread, 0.0)
+        reach = [
+            sum((size[name] * np.abs(np.nan_to_num(slopes[name])) for name in slopes), np.zeros(len(rows))) for size in sizes
+        ]
+        with np.errstate(all="ignore"):
+            shares = [np.where(each > 0, gap / each, 0.0) for each in reach]
+        chosen = {name: np.where(reach[0] > 0, shares[0] * sizes[0][name], shares[1] * sizes[1][name]) for name in slopes}
+        return {name: -np.sign(np.nan_to_num(slopes[name])) * amount for name, amount in chosen.items()}
+
+    def slopes_of(self, rule: Rule, table: Mapping[str, Values], rows: NDArray[np.int64]) -> dict[str, Numbers]:
+        """How fast the excess changes with every cell that may move, also by way of targets that are computed anew."""
+        slopes = {name: np.zeros(len(rows)) for name in self.table}
+        for sign, side in ((1, rule.left), (-1, rule.right)):
+            for name, slope in gradient_of(side, table).items():
+                slopes[name] = slopes[name] + sign * slope
+        for each in reversed(self.rules):
+            if each.target and (slopes[each.target] != 0).any():
+                own = np.where(self.computed[each.target][rows], slopes[each.target], 0.0)
+                slopes[each.target] = slopes[each.target] - own
+                for name, slope in gradient_of(each.right, table).items():
+                    slopes[name] = slopes[name] + np.where(own != 0, own * slope, 0.0)
+        return {name: slope for name, slope in slopes.items() if self.natures[name].kind in _MOVABLE}
+
+    def move(self, rule: Rule, rows: NDArray[np.int64], step: Mapping[str, Numbers], gap: Numbers, aim: Numbers) -> Flags:
+        """Take the step, or half of it, or a quarter, until the gap is smaller; where it is."""
+        before = {name: column.values[rows].copy() for name, column in self.table.items()}
+        done, share = np.zeros(len(rows), dtype=bool), 1.0
+        going = np.logical_or.reduce([amount != 0 for amount in step.values()])
+        for _ in range(_HALVINGS):
+            trying = np.flatnonzero(going & ~done)
+            if not len(trying):
+                break
+            for name, amount in step.items():
+                changed = trying[amount[trying] != 0]
+                self.put(name, rows[changed], before[name][changed] + share * amount[changed])
+            self.compute_targets(rows[trying])
+            left = np.abs(rule.excess(self.some(rows[trying])) - (aim if aim.shape == (1,) else aim[trying]))
+            done[trying] = left < np.abs(gap[trying]) * (1 - 1e-3)
+            share /= 2
+        for name, values in before.items():
+            self.table[name].values[rows[~done]] = values[~done]
+        return done
+
+    def meet_exactly(self, rows: NDArray[np.int64]) -> None:
+        """Let single cells make up for what rounding has left."""
+        for rule in self.rules:
+            for name in sorted(rule.columns, key=lambda name: (self.natures[name].step, name)):
+                wrong = rows[self.broken(rule, rows)]
+                wrong = wrong[self.movable[name][wrong]]
+                if len(wrong):
+                    self.try_values(name, wrong, self.solutions(rule, name, wrong))
+
+    def solutions(self, rule: Rule, name: str, rows: NDArray[np.int64]) -> Iterator[Numbers]:
+        """Cells with which a rule just holds, if cells like that can be had."""
+        table, nature = self.some(rows), self.natures[name]
+        here, there = (rule.left, rule.right) if name in rule.left.columns else (rule.right, rule.left)
+        if name in there.columns:
+            return
+        solved = solve_for(here, name, numbers_of(there, table), table, nature.low, nature.high)
+        exact = np.where(solved.known, solved.values, np.nan)
+        for side in (-1, 1):
+            yield nature.beside(exact, side)
+        if rule.sign == "<":
+            for side in (-1, 1):
+                yield nature.beside(exact, side) + side * (nature.step or np.abs(exact) * RELATIVE + _ROOM * nature.spread)
+
+    def try_values(self, name: str, rows: NDArray[np.int64], candidates: Iterator[Numbers]) -> None:
+        """Take values that leave fewer rules broken."""
+        for values in candidates:
+            before = {each: column.values[rows].copy() for each, column in self.table.items()}
+            count = self.count_broken(rows)
+            known = np.flatnonzero(np.isfinite(values))
+            self.put(name, rows[known], values[known])
+            self.compute_targets(rows)
+            worse = self.count_broken(rows) >= count
+            for each, old in before.items():
+                self.table[each].values[rows[worse]] = old[worse]
+
+    def count_broken(self, rows: NDArray[np.int64]) -> NDArray[np.int64]:
+        """How many rules do not hold in each of some rows."""
+        return np.asarray(np.sum([self.broken(rule, rows) for rule in self.rules], axis=0))
