@@ -30,13 +30,13 @@ RELATIVE = 1e-9  # what rounding may do to numbers
 _RELATIVE_OF_DATES = 1e-14  # days since 1970 are large numbers
 
 
-def tolerance_of(rule: Rule, table: Mapping[str, Values], natures: Mapping[str, Nature]) -> Numbers:
-    """By how much a rule may be off: half of what the target is rounded to, and what computing does to the last digits."""
+def tolerance_of(rule: Rule, table: Mapping[str, Values], natures: Mapping[str, Nature], *, rounded: bool = True) -> Numbers:
+    """By how much a rule may be off: what computing does to the last digits, and half of what the target is rounded to."""
     own = [natures[name] for name in rule.columns]
     dates = any(nature.kind == ValueKind.DATE for nature in own)
     coarsest = max((nature.precision for nature in own), default=0.0)
     relative = _RELATIVE_OF_DATES if dates else max(RELATIVE, 8 * coarsest if coarsest > 2.0**-52 else 0.0)
-    rounding = natures[rule.target].half_unit if rule.target else 0.0
+    rounding = natures[rule.target].half_unit if rule.target and rounded else 0.0
     return rounding * (1 + RELATIVE) + relative * rule.size(table)
 
 
@@ -133,10 +133,17 @@ class Adjustment:
             came_nearer = self.move(rule, rows[active], step, gap, aim)
             moved[active[came_nearer]] = True
             active = active[came_nearer]
-            active = active[self.broken(rule, rows[active])]
+            active = active[self.is_off(rule, rows[active])]
             if not len(active):
                 break
         return moved
+
+    def is_off(self, rule: Rule, rows: NDArray[np.int64]) -> Flags:
+        """Whether a rule can be met better still: an equation is, even where its result is rounded."""
+        if rule.sign != "==":
+            return self.broken(rule, rows)
+        table = self.some(rows)
+        return np.asarray(np.abs(rule.excess(table)) > tolerance_of(rule, table, self.natures, rounded=False))
 
     def aim_of(self, rule: Rule, table: Mapping[str, Values], *, spare: bool) -> Numbers:
         """What the excess is to be: 0, and below it where a rule says less or rules stand in each other's way."""

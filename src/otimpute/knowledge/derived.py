@@ -40,6 +40,7 @@ from .adjustment import Adjustment, is_broken, tolerance_of
 from .inverse import numbers_of, solve_for
 from .natures import Nature, limited, natures_of
 from .rules import Rule, check_kinds, check_names, in_order, read_rules
+from .tree import Column
 from .values import MICROSECONDS_PER_DAY, ValueKind, Values, read_columns
 
 _MOST_NAMED = 5
@@ -102,11 +103,9 @@ class DerivedColumns:
         table = read_columns(read, names, missing_values)
         rules = in_order(rules)
         natures = natures_of(read, table)
-        for rule in rules:
-            if rule.target and table[rule.target].kind == ValueKind.NOTHING:
-                kind = rule.right.evaluate(table).kind
-                table[rule.target] = _nothing(kind, len(read))
-                natures[rule.target] = replace(natures[rule.target], kind=kind)
+        for name in [name for name in names if table[name].kind == ValueKind.NOTHING]:
+            kind = _kind_by(rules, name, table)
+            table[name], natures[name] = _nothing(kind, len(read)), replace(natures[name], kind=kind)
         return cls(tuple(check_kinds(rule, table) for rule in rules), natures, missing_values)
 
     @property
@@ -155,8 +154,8 @@ class DerivedColumns:
         rules = [rule for rule in self.rules if rule.columns <= {column.name for column in present}]
         if not rules:
             return completed
+        done = self._read(completed)
         natures = self._natures_in(original, present, codes or {})
-        done = {name: each for name, each in self._read(completed).items() if name in natures}
         start = {name: _either(known[name], done[name]) for name in natures}
         table = Adjustment(rules, natures, start, {name: ~known[name].known for name in natures}).run()
         was_missing = {name: ~each.known for name, each in self._read(original).items()}
@@ -250,6 +249,16 @@ class DerivedColumns:
                 written = _write(column, rows, table[column.name].values[rows].astype(np.float64), table[column.name].kind)
                 changed.append(as_sparse_as(original, written.alias(column.name)))
         return frame.with_columns(*changed) if changed else frame
+
+
+def _kind_by(rules: Sequence[Rule], name: str, table: Mapping[str, Values]) -> ValueKind:
+    """What a column without a value must hold to be compared with what rules compare it with."""
+    for rule in rules:
+        for here, there in ((rule.left, rule.right), (rule.right, rule.left)):
+            kind = there.evaluate(table).kind if here == Column(name) else ValueKind.NOTHING
+            if kind not in (ValueKind.NOTHING, ValueKind.TEXT):
+                return kind
+    return ValueKind.NUMBER
 
 
 def _nothing(kind: ValueKind, n: int) -> Values:
