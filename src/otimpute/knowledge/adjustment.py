@@ -7,7 +7,7 @@ met in turn until all hold. Then what must be whole is rounded, column after col
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,11 +20,13 @@ from .values import ValueKind, Values
 Numbers = NDArray[np.float64]
 Flags = NDArray[np.bool_]
 
-_SWEEPS = 60  # over all rules
+_SWEEPS = 20  # over all rules
 _STEPS = 25  # of one rule
 _HALVINGS = 12
 _PATIENCE = 3  # sweeps after which inequalities are met with room to spare, so that the end is reached
-_ROOM = 1e-7
+_ROOM, _MOST_ROOM = 1e-7, 1e-2  # relative to the numbers; more with every sweep
+_TINY = 1e-200
+_SINGULAR = 1e-9
 _MOVABLE = (ValueKind.NUMBER, ValueKind.DATE)
 RELATIVE = 1e-9  # what rounding may do to numbers
 _RELATIVE_OF_DATES = 1e-14  # days since 1970 are large numbers
@@ -56,6 +58,7 @@ class Adjustment:
         self, rules: Sequence[Rule], natures: Mapping[str, Nature], table: Mapping[str, Values], movable: Mapping[str, Flags]
     ) -> None:
         self.rules, self.natures = rules, natures
+        self.room = 0.0  # by which inequalities are more than met
         self.table = {name: Values(each.kind, each.values.copy(), each.known.copy()) for name, each in table.items()}
         self.computed = {rule.target: movable[rule.target] for rule in rules if rule.target}
         still = {name: name in self.computed or natures[name].kind not in _MOVABLE for name in movable}
@@ -110,33 +113,89 @@ class Adjustment:
         return self.count_broken(rows) > 0
 
     def meet_rules(self, rows: NDArray[np.int64]) -> None:
-        """Meet one rule after the other until all hold or nothing moves any more."""
+        """Meet one rule after the other until all hold or nothing moves any more; rules that fight each other, together."""
         for sweep in range(_SWEEPS):
-            moved = np.zeros(len(rows), dtype=bool)
+            patient = sweep < _PATIENCE
+            self.room = 0.0 if patient else min(_ROOM * 4 ** (sweep - _PATIENCE), _MOST_ROOM)
+            moved = np.zeros(len(rows), dtype=bool) if patient else self.meet_together(rows)
             for rule in self.rules:
                 wrong = self.broken(rule, rows)
                 if wrong.any():
-                    moved[wrong] |= self.meet(rule, rows[wrong], spare=sweep >= _PATIENCE)
-            if not moved.any():
+                    moved[wrong] |= self.meet(rule, rows[wrong])
+            rows = rows[moved & self.any_broken(rows)]
+            if not len(rows):
                 return
-            rows = rows[moved]
 
-    def meet(self, rule: Rule, rows: NDArray[np.int64], *, spare: bool) -> Flags:
+    def meet(self, rule: Rule, rows: NDArray[np.int64]) -> Flags:
         """Bring one rule about in some rows; where anything moved."""
         moved = np.zeros(len(rows), dtype=bool)
         active = np.arange(len(rows))
         for _ in range(_STEPS):
-            table = self.some(rows[active])
-            aim = self.aim_of(rule, table, spare=spare)
+            here = rows[active]
+            table = self.some(here)
+            aim = self.aim_of(rule, table) * np.ones(len(here))
             gap = rule.excess(table) - aim
-            step = self.step_of(rule, table, rows[active], gap)
-            came_nearer = self.move(rule, rows[active], step, gap, aim)
+            step = self.step_of(rule, table, here, gap)
+
+            def gap_in(k: NDArray[np.int64], here: NDArray[np.int64] = here, aim: Numbers = aim) -> Numbers:
+                return np.asarray(np.abs(rule.excess(self.some(here[k])) - aim[k]))
+
+            came_nearer = self.move(here, step, gap_in, np.abs(gap))
             moved[active[came_nearer]] = True
             active = active[came_nearer]
             active = active[self.is_off(rule, rows[active])]
             if not len(active):
                 break
         return moved
+
+    def meet_together(self, rows: NDArray[np.int64]) -> Flags:
+        """Bring all rules about at once: steps of Newton's that change the cells by the least sum of squared shares."""
+        moved = np.zeros(len(rows), dtype=bool)
+        active = np.arange(len(rows))
+        for _ in range(_STEPS):
+            here = rows[active]
+            gaps, slopes, sizes, names = self.all_gaps(here)
+            steps = _least_squares(slopes * sizes[:, None, :], -gaps) * sizes
+            values = np.stack([self.table[name].values[here] for name in names], axis=1)
+            low, high = (np.array([getattr(self.natures[name], end) for name in names]) for end in ("low", "high"))
+            free = ~(((values <= low) & (steps < 0)) | ((values >= high) & (steps > 0)))
+            sizes = sizes * free
+            steps = _least_squares(slopes * sizes[:, None, :], -gaps) * sizes
+            norms = np.maximum(np.linalg.norm(slopes * sizes[:, None, :], axis=2), _TINY)
+
+            def gap_in(k: NDArray[np.int64], here: NDArray[np.int64] = here, norms: Numbers = norms) -> Numbers:
+                return np.asarray((np.abs(self.all_gaps(here[k])[0]) / norms[k]).sum(axis=1))
+
+            by_name = {name: steps[:, k] for k, name in enumerate(names)}
+            came_nearer = self.move(here, by_name, gap_in, (np.abs(gaps) / norms).sum(axis=1))
+            moved[active[came_nearer]] = True
+            active = active[came_nearer]
+            active = active[np.logical_or.reduce([self.is_off(rule, rows[active]) for rule in self.rules])]
+            if not len(active):
+                break
+        return moved
+
+    def all_gaps(self, rows: NDArray[np.int64]) -> tuple[Numbers, Numbers, Numbers, list[str]]:
+        """How far rules are from being met, how that changes with cells that may move, and the sizes of these.
+
+        ``[n, rules]``, ``[n, rules, names]``, ``[n, names]`` and the names.
+        """
+        table = self.some(rows)
+        names = [name for name in self.movable if self.natures[name].kind in _MOVABLE]
+        gaps, slopes = np.zeros((len(rows), len(self.rules))), np.zeros((len(rows), len(self.rules), len(names)))
+        for k, rule in enumerate(self.rules):
+            gap = rule.excess(table) - self.aim_of(rule, table)
+            counts = np.isfinite(gap) if rule.sign == "==" else self.broken(rule, rows)
+            gaps[:, k] = np.where(counts, gap, 0.0)
+            own = self.slopes_of(rule, table, rows)
+            slopes[:, k] = np.where(counts[:, None], np.nan_to_num(np.stack([own[name] for name in names], axis=1)), 0.0)
+        return gaps, slopes, np.stack([self.size_of(name, table, rows) for name in names], axis=1), names
+
+    def size_of(self, name: str, table: Mapping[str, Values], rows: NDArray[np.int64]) -> Numbers:
+        """By what the cells of a column are measured when they move; 0 where they may not."""
+        nature = self.natures[name]
+        size = np.abs(table[name].values) if nature.is_one_signed else nature.spread
+        return np.asarray(np.where(self.movable[name][rows] & table[name].known, size, 0.0), dtype=np.float64)
 
     def is_off(self, rule: Rule, rows: NDArray[np.int64]) -> Flags:
         """Whether a rule can be met better still: an equation is, even where its result is rounded."""
@@ -145,13 +204,13 @@ class Adjustment:
         table = self.some(rows)
         return np.asarray(np.abs(rule.excess(table)) > tolerance_of(rule, table, self.natures, rounded=False))
 
-    def aim_of(self, rule: Rule, table: Mapping[str, Values], *, spare: bool) -> Numbers:
+    def aim_of(self, rule: Rule, table: Mapping[str, Values]) -> Numbers:
         """What the excess is to be: 0, and below it where a rule says less or rules stand in each other's way."""
         if rule.sign == "==":
             return np.zeros(1)
         size = rule.size(table)
         scale = max(self.natures[name].spread for name in rule.columns)
-        room = _ROOM * np.maximum(size, scale) if spare else 0.0 * size
+        room = self.room * np.maximum(size, scale)
         if rule.sign == "<":
             steps = [self.natures[name].step for name in rule.columns]
             room = np.maximum(room, max(steps) or _ROOM * scale)
@@ -162,11 +221,11 @@ class Adjustment:
         slopes = self.slopes_of(rule, table, rows)
         sizes: list[dict[str, Numbers]] = [{}, {}]  # of the cells; of the columns, where those are all 0
         for name, slope in slopes.items():
-            nature, values = self.natures[name], table[name].values.astype(np.float64)
+            nature, values = self.natures[name], table[name].values
             downwards = np.sign(gap) * np.sign(slope) > 0
             stuck = np.where(downwards, values <= nature.low, values >= nature.high)
             free = self.movable[name][rows] & table[name].known & ~stuck & np.isfinite(slope)
-            sizes[0][name] = np.where(free, np.abs(values) if nature.is_one_signed else nature.spread, 0.0)
+            sizes[0][name] = np.where(free, self.size_of(name, table, rows), 0.0)
             sizes[1][name] = np.where(free, nature.spread, 0.0)
         reach = [
             sum((size[name] * np.abs(np.nan_to_num(slopes[name])) for name in slopes), np.zeros(len(rows))) for size in sizes
@@ -190,8 +249,17 @@ class Adjustment:
                     slopes[name] = slopes[name] + np.where(own != 0, own * slope, 0.0)
         return {name: slope for name, slope in slopes.items() if self.natures[name].kind in _MOVABLE}
 
-    def move(self, rule: Rule, rows: NDArray[np.int64], step: Mapping[str, Numbers], gap: Numbers, aim: Numbers) -> Flags:
-        """Take the step, or half of it, or a quarter, until the gap is smaller; where it is."""
+    def move(
+        self,
+        rows: NDArray[np.int64],
+        step: Mapping[str, Numbers],
+        gap_in: Callable[[NDArray[np.int64]], Numbers],
+        gap: Numbers,
+    ) -> Flags:
+        """Take the step, or half of it, or a quarter, until the gap is smaller; where it is.
+
+        ``gap_in`` gives the gap in some of the rows, by their places among them, as the table is then.
+        """
         before = {name: column.values[rows].copy() for name, column in self.table.items()}
         done, share = np.zeros(len(rows), dtype=bool), 1.0
         going = np.logical_or.reduce([amount != 0 for amount in step.values()])
@@ -203,8 +271,7 @@ class Adjustment:
                 changed = trying[amount[trying] != 0]
                 self.put(name, rows[changed], before[name][changed] + share * amount[changed])
             self.compute_targets(rows[trying])
-            left = np.abs(rule.excess(self.some(rows[trying])) - (aim if aim.shape == (1,) else aim[trying]))
-            done[trying] = left < np.abs(gap[trying]) * (1 - 1e-3)
+            done[trying] = gap_in(trying) < gap[trying] * (1 - 1e-3)
             share /= 2
         for name, values in before.items():
             self.table[name].values[rows[~done]] = values[~done]
@@ -248,3 +315,10 @@ class Adjustment:
     def count_broken(self, rows: NDArray[np.int64]) -> NDArray[np.int64]:
         """How many rules do not hold in each of some rows."""
         return np.asarray(np.sum([self.broken(rule, rows) for rule in self.rules], axis=0))
+
+
+def _least_squares(matrices: Numbers, goals: Numbers) -> Numbers:
+    """The shortest vectors that matrices ``[n, m, d]`` bring nearest to goals ``[n, m]``; rows of any size count alike."""
+    norms = np.maximum(np.linalg.norm(matrices, axis=2), _TINY)
+    inverses = np.linalg.pinv(matrices / norms[:, :, None], rcond=_SINGULAR)
+    return np.asarray(np.einsum("ndm,nm->nd", inverses, np.where(norms > _TINY, goals / norms, 0.0)))
