@@ -20,9 +20,9 @@ from .values import ValueKind, Values
 Numbers = NDArray[np.float64]
 Flags = NDArray[np.bool_]
 
-_SWEEPS = 20  # over all rules
-_STEPS = 25  # of one rule
-_HALVINGS = 12
+_SWEEPS = 16  # over all rules
+_STEPS = 20  # of one rule
+_HALVINGS = 8
 _PATIENCE = 3  # sweeps after which inequalities are met with room to spare, so that the end is reached
 _ROOM, _MOST_ROOM = 1e-7, 1e-2  # relative to the numbers; more with every sweep
 _TINY = 1e-200
@@ -73,6 +73,7 @@ class Adjustment:
         rows = everything[self.any_broken(everything)]
         if not len(rows):
             return self.table
+        before, n_broken = self.some(rows), self.count_broken(rows)
         self.meet_rules(rows)
         loose = self.movable
         for name in sorted(loose, key=lambda name: (-self.natures[name].step, name)):
@@ -84,6 +85,9 @@ class Adjustment:
                 self.meet_rules(rows)
         self.movable = loose
         self.meet_exactly(rows)
+        in_vain = self.count_broken(rows) >= n_broken
+        for name, column in self.table.items():
+            column.values[rows[in_vain]] = before[name].values[in_vain]
         return self.table
 
     def some(self, rows: NDArray[np.int64]) -> dict[str, Values]:
@@ -116,7 +120,7 @@ class Adjustment:
         """Meet one rule after the other until all hold or nothing moves any more; rules that fight each other, together."""
         for sweep in range(_SWEEPS):
             patient = sweep < _PATIENCE
-            self.room = 0.0 if patient else min(_ROOM * 4 ** (sweep - _PATIENCE), _MOST_ROOM)
+            self.room = 0.0 if patient else min(_ROOM * 16 ** (sweep - _PATIENCE), _MOST_ROOM)
             moved = np.zeros(len(rows), dtype=bool) if patient else self.meet_together(rows)
             for rule in self.rules:
                 wrong = self.broken(rule, rows)

@@ -131,6 +131,7 @@ class DerivedColumns:
             warn_user(f"the table contradicts derive: {which}; observed values stay as they are", OtimputeWarning)
         return solved
 
+    @np.errstate(all="ignore")
     def finish(
         self, original: nw.DataFrame[Any], completed: nw.DataFrame[Any], codes: Mapping[str, ColumnCode] | None = None
     ) -> nw.DataFrame[Any]:
@@ -180,6 +181,7 @@ class DerivedColumns:
             which = "; ".join(found)
             warn_user(f"what was imputed cannot be brought in line with derive: {which}", OtimputeWarning)
 
+    @np.errstate(all="ignore")
     def _violations(self, table: Mapping[str, Values], natures: Mapping[str, Nature]) -> tuple[Violation, ...]:
         found = (Violation(str(rule), np.flatnonzero(is_broken(rule, table, natures))) for rule in self.rules)
         return tuple(each for each in found if len(each.rows))
@@ -202,6 +204,7 @@ class DerivedColumns:
         nothing = {name for name in names if read[name].kind == ValueKind.NOTHING}
         return {name: _nothing(kinds[name], len(frame)) if name in nothing else read[name] for name in names}
 
+    @np.errstate(all="ignore")
     def _solved(self, frame: nw.DataFrame[Any]) -> tuple[dict[str, Values], dict[str, NDArray[np.bool_]]]:
         """The columns with what equations determine, and where that is."""
         read = self._read(frame)
