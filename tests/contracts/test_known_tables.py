@@ -86,11 +86,13 @@ def test_what_a_forbidden_predictor_holds_changes_no_cell_of_its_target(make: Ma
 
 
 def test_a_file_holds_what_was_known(make: Make, name_of: str, tmp_path: Path) -> None:
-    if name_of in ("round-robin-torch",):
-        pytest.skip("made of code of a user's")
     X = with_holes(people())
-    imputer = make(columns=lambda table: [name for name in table if name != "outcome"], predictors={"not": ["outcome"]})
-    imputer.fit(X).save(tmp_path / "imputer")
+    imputer = make(columns=lambda table: [name for name in table if name != "outcome"], predictors={"not": ["outcome"]}).fit(X)
+    if name_of == "round-robin-torch":
+        with pytest.raises(TypeError, match="pickle the fitted imputer"):
+            imputer.save(tmp_path / "imputer")
+        return
+    imputer.save(tmp_path / "imputer")
     loaded = otimpute.load(tmp_path / "imputer")
     assert loaded.columns == ["income", "age", "job"]
     pd.testing.assert_frame_equal(loaded.transform(X[:30]), imputer.transform(X[:30]))
