@@ -264,6 +264,38 @@ def test_columns_that_were_dropped_have_no_rules_any_more():
     assert DerivedColumns.of("b = 2 * a", table).finish(table, completed)["a"].to_list() == [1.0, 2.0]
 
 
+def test_targets_that_no_model_imputed_are_computed():
+    table = frame(a=[1.0, None], b=[2.0, None], total=[None, None])
+    completed = frame(a=[1.0, 4.0], b=[2.0, 5.0], total=[None, None])
+    assert DerivedColumns.of("total = a + b", table).finish(table, completed)["total"].to_list() == [3.0, 9.0]
+
+
+def test_times_of_day_and_durations_are_put_in_order():
+    hour = lambda h: dt.time(h, 30)  # noqa: E731
+    table = frame(opens=[hour(8), None], closes=[hour(9), hour(12)], lasts=[dt.timedelta(hours=1), None])
+    derived = DerivedColumns.of(["opens < closes", "lasts = closes - opens"], table)
+    completed = table.with_columns(opens=nw.Series.from_iterable("opens", [hour(8), hour(14)], backend="polars"))
+    done = derived.finish(table, completed)
+    assert done["opens"].to_list()[0] == hour(8) and done["opens"].to_list()[1] < hour(12)
+    assert done["lasts"].to_list() == [dt.timedelta(hours=1), dt.timedelta(0)]  # in hours, as the one observed
+
+
+def test_ranges_of_dates_come_from_the_imputer():
+    days = [dt.date(2024, 1, k) for k in range(1, 11)]
+    training = {"start": days, "end": days}
+    codes = Encoding.of_frame(frame(**training), {"end": {"bounds": ("2024-01-01", "2024-01-20")}}, 20, float("nan")).codes
+    original = {"start": [dt.date(2024, 1, 15), dt.date(2024, 2, 15)], "end": [None, None]}
+    table, completed = (
+        frame(**{**original, "end": pl.Series([None, None], dtype=pl.Date)}),
+        frame(**{**original, "end": days[:2]}),
+    )
+    with pytest.warns(OtimputeWarning, match=r"'start <= end' in 1 row \(1\)"):
+        done = DerivedColumns.of("start <= end", frame(**training)).finish(
+            table, completed, dict(zip(training, codes, strict=True))
+        )
+    assert done["end"].to_list() == [dt.date(2024, 1, 15), days[1]]
+
+
 # All kinds of columns
 
 

@@ -183,7 +183,8 @@ class DerivedColumns:
 
     @np.errstate(all="ignore")
     def _violations(self, table: Mapping[str, Values], natures: Mapping[str, Nature]) -> tuple[Violation, ...]:
-        found = (Violation(str(rule), np.flatnonzero(is_broken(rule, table, natures))) for rule in self.rules)
+        rules = [rule for rule in self.rules if rule.columns <= table.keys()]
+        found = (Violation(str(rule), np.flatnonzero(is_broken(rule, table, natures))) for rule in rules)
         return tuple(each for each in found if len(each.rows))
 
     def _natures_in(

@@ -28,7 +28,7 @@ _DOUBLE = 2.0**-52
 _MOMENT_STEP = 1 / MICROSECONDS_PER_DAY
 
 
-@stored(low=Real(finite=False), high=Real(finite=False))
+@stored(low=Real(finite=False), high=Real(finite=False), spread=Real(above=0), precision=Real(above=0))
 @dataclass(frozen=True)
 class Nature:
     """What a column was like where it was observed.
@@ -43,6 +43,10 @@ class Nature:
     decimals_kept: float = 0.0  # observed numbers are rounded to one part in so many of a unit; 0 if not
     spread: float = 1.0  # standard deviation
     precision: float = _DOUBLE  # of its type
+
+    def __post_init__(self) -> None:
+        if self.per_unit < 0 or self.decimals_kept < 0 or not self.low <= self.high:
+            raise ValueError(f"from {self.low} to {self.high} with {self.per_unit} values per unit")
 
     @property
     def is_one_signed(self) -> bool:
