@@ -76,8 +76,11 @@ def test_integers_are_solved_for_only_where_the_solution_is_whole():
     assert done["total"].to_list() == [6.0, 7.0, 8.0]
 
 
-def test_whole_parts_are_found_behind_rounded_results():
+def test_parts_are_found_behind_rounded_results():
     assert solved(BMI, weight=[None, 81], height=[175, 180], bmi=[22.9, 25.0])["weight"].to_list() == [70, 81]
+    assert solved(BMI, weight=[None, 81.5], height=[175, 180], bmi=[22.9, 25.2])["weight"].to_list() == [70.1, 81.5]
+    unrounded = solved(BMI, weight=[None, 81.0], height=[175.0, 180.0], bmi=[22.86213, 25.0])["weight"]
+    assert unrounded.to_list() == [pytest.approx(22.86213 * 1.75**2), 81.0]
 
 
 def test_dates_are_solved_for_as_dates():
@@ -274,7 +277,7 @@ def test_times_of_day_and_durations_are_put_in_order():
     hour = lambda h: dt.time(h, 30)  # noqa: E731
     table = frame(opens=[hour(8), None], closes=[hour(9), hour(12)], lasts=[dt.timedelta(hours=1), None])
     derived = DerivedColumns.of(["opens < closes", "lasts = closes - opens"], table)
-    completed = table.with_columns(opens=nw.Series.from_iterable("opens", [hour(8), hour(14)], backend="polars"))
+    completed = frame(opens=[hour(8), hour(14)], closes=table["closes"].to_list(), lasts=table["lasts"].to_list())
     done = derived.finish(table, completed)
     assert done["opens"].to_list()[0] == hour(8) and done["opens"].to_list()[1] < hour(12)
     assert done["lasts"].to_list() == [dt.timedelta(hours=1), dt.timedelta(0)]  # in hours, as the one observed

@@ -75,6 +75,10 @@ class Nature:
             values = np.asarray(values).astype(kind).astype(np.float64)
         return np.rint(values * self.per_unit) / self.per_unit if self.per_unit else values
 
+    def as_written(self, values: Numbers) -> Numbers:
+        """The nearest values with as many decimals as observed ones have."""
+        return self.nearest(np.rint(values * self.decimals_kept) / self.decimals_kept if self.decimals_kept else values)
+
     def beside(self, values: Numbers, side: int) -> Numbers:
         """The nearest values that it can hold on one side, below (-1) or above (1)."""
         near = self.nearest(values)
@@ -107,7 +111,7 @@ def nature_of(column: nw.Series[Any], read: Values) -> Nature:
         common,
         low=low,
         high=high,
-        per_unit=_per_unit(column, observed),
+        per_unit=_per_unit(column),
         decimals_kept=_decimals(observed),
         precision=_precision(column),
     )
@@ -122,21 +126,18 @@ def limited(nature: Nature, code: ColumnCode, column: nw.Series[Any]) -> Nature:
     """The nature with the bounds of an imputer's code for the column, and its rounding to whole numbers."""
     if isinstance(code, NumberCode):
         is_whole = code.whole or column.dtype.is_integer() or column.dtype == nw.Boolean
-        per_unit = 1.0 if is_whole else nature.per_unit if nature.per_unit != 1.0 else 0.0
-        return replace(nature, low=code.low, high=code.high, per_unit=per_unit)
+        return replace(nature, low=code.low, high=code.high, per_unit=1.0 if is_whole else nature.per_unit)
     if isinstance(code, MomentCode):
         per_day = NANOSECONDS["D"] // NANOSECONDS[code.unit]
         return replace(nature, low=code.low / per_day, high=code.high / per_day)
     return nature
 
 
-def _per_unit(column: nw.Series[Any], observed: Numbers) -> float:
-    """Of a column of numbers."""
+def _per_unit(column: nw.Series[Any]) -> float:
+    """Of a column of numbers, by its type."""
     if column.dtype.is_integer() or (column.dtype == nw.Object and python_types(column) == {int}):
         return 1.0
-    if column.dtype == nw.Decimal:
-        return 10.0 ** _scale(column)
-    return 1.0 if len(observed) and extent_of(observed).are_counts() else 0.0
+    return 10.0 ** _scale(column) if column.dtype == nw.Decimal else 0.0
 
 
 def _scale(column: nw.Series[Any]) -> int:
