@@ -89,7 +89,14 @@ def describe(
     hidden_values = _hidden_values(learned, codes, places, spread, len(layout.codes))
     n_missing = missing[:, first].sum(axis=0)
     unseen = [
-        Unseen(layout.names[groups[each.column]], layout.names[groups[each.other]], each.low, each.high, each.share, each.n_observed)
+        Unseen(
+            layout.names[groups[each.column]],
+            layout.names[groups[each.other]],
+            each.low,
+            each.high,
+            each.share,
+            each.n_observed,
+        )
         for each in find_unseen_regions(values, missing, numbers, rng)
     ]
     columns_found = [

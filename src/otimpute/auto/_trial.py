@@ -176,7 +176,9 @@ def try_experts(
             each |= more
             hidden[k], stands_for[k] = more[rows], counts[rows]
     holes = [each[rows] for each in holes_of_all]
-    shown = [layout.with_helpers_of(whole, each)[rows] for each in holes_of_all] if len(layout.helped) else [values] * len(holes)
+    shown = (
+        [layout.with_helpers_of(whole, each)[rows] for each in holes_of_all] if len(layout.helped) else [values] * len(holes)
+    )
     first = [name for name, expert in experts.items() if not expert.refines]
     second = [name for name, expert in experts.items() if expert.refines]
     fits: dict[tuple[str, int], ExpertFit] = {}

@@ -17,7 +17,13 @@ from ..table import CategoryCode, Encoding, Table
 from .training_rows import TrainingRows
 
 
-@stored(empty="coordinates", kept="table", n_rows=Whole(at_least=1), n_missing=Array("table", at_least=0), panel=IfThere(RecordOf((Panel,))))
+@stored(
+    empty="coordinates",
+    kept="table",
+    n_rows=Whole(at_least=1),
+    n_missing=Array("table", at_least=0),
+    panel=IfThere(RecordOf((Panel,))),
+)
 @dataclass(frozen=True)
 class TrainingTable:
     """How columns are encoded, which of them had no value, and which rows there were.
@@ -38,6 +44,8 @@ class TrainingTable:
         n_columns = len(self.encoding.codes)
         if len(self.encoding.groups) != len(self.empty) or not n_columns == len(self.kept) == len(self.n_missing):
             raise ValueError("the encoding has other columns than the table")
+        if self.panel is not None and not self.panel.belongs_to(n_columns, self.empty):
+            raise ValueError("groups, times or helpers are of other columns than those of the table")
 
     @classmethod
     def of(

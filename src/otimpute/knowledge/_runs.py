@@ -54,7 +54,9 @@ def hide_in_company(
             around: Places | None = np.array([seed])
             if rng.random() < copied:
                 drawn = rng.choice(examples, _DRAWS if strict else 1).tolist()
-                around = next((each for one in drawn if (each := company.around(seed, one, rng, strict=strict)) is not None), None)
+                around = next(
+                    (each for one in drawn if (each := company.around(seed, one, rng, strict=strict)) is not None), None
+                )
             if around is not None:
                 more = around[~is_missing[around] & ~chosen[around]]
                 chosen[more], weight[more] = True, stands_for[order[seed]]
@@ -68,7 +70,10 @@ def hide_in_company(
 class Company(Protocol):
     """What is missing beside a value, of rows in order of their groups and times."""
 
-    numbers: Numbers  # [n]: how much that is
+    @property
+    def numbers(self) -> Numbers:
+        """How much that is ``[n]``."""
+        ...
 
     def around(self, seed: int, example: int, rng: np.random.Generator, *, strict: bool) -> Places | None:
         """The rows that are hidden with a seed, so that it has the company of an example.
