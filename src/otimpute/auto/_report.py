@@ -66,6 +66,7 @@ class Findings:
     """What there is to say about a fit; columns are those with values."""
 
     names: Sequence[Any]  # [G]
+    imputed: NDArray[np.bool_]  # [G]
     scores: Scores
     hidden_values: HiddenValues
     verdict: Verdict
@@ -75,10 +76,14 @@ def describe(
     learned: Learned,
     values: NDArray[np.floating],
     missing: NDArray[np.bool_],
+    wanted: NDArray[np.bool_],
     layout: ColumnLayout,
     rng: np.random.Generator,
 ) -> Findings:
-    """What there is to say about a fit to a table, of which the values come without helpers."""
+    """What there is to say about a fit to a table, of which the values come without helpers.
+
+    Only the missing entries that are ``wanted`` count as such.
+    """
     columns = learned.model.columns
     first, groups = columns.is_first(np.arange(values.shape[1])), layout.groups[layout.own]
     places = groups[first]
@@ -87,7 +92,7 @@ def describe(
     is_number = [isinstance(code, NumberCode) and not code.has_labels for code in codes]
     numbers = np.flatnonzero(first)[is_number].tolist()
     hidden_values = _hidden_values(learned, codes, places, spread, len(layout.codes))
-    n_missing = missing[:, first].sum(axis=0)
+    n_missing = wanted[:, first].sum(axis=0)
     unseen = [
         Unseen(
             layout.names[groups[each.column]],
@@ -98,6 +103,7 @@ def describe(
             each.n_observed,
         )
         for each in find_unseen_regions(values, missing, numbers, rng)
+        if (wanted[:, each.column] == missing[:, each.column]).all()  # others have regions in which there is nothing to see
     ]
     columns_found = [
         _about_column(name, code, int(place), hidden_values, int(n), len(missing), is_mean=bool(learned.weighed.no_better[g]))
@@ -105,7 +111,7 @@ def describe(
         if n
     ]
     verdict = give_verdict(learned, columns_found, n_missing > 0, unseen)
-    return Findings(names, score_columns(learned, codes, names), hidden_values, verdict)
+    return Findings(names, layout.is_imputed[layout.own][first], score_columns(learned, codes, names), hidden_values, verdict)
 
 
 def _hidden_values(

@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 
 from .._stored import Array, IfThere, RecordOf, Whole, stored
 from ..fitting import Cells, ColumnLayout
-from ..knowledge.panel import Panel, PanelColumns
-from ..table import CategoryCode, Encoding, Table
+from ..knowledge import ColumnRoles, DerivedColumns, Panel, PanelColumns
+from ..table import CategoryCode, ColumnKind, Encoding, Table
 from .training_rows import TrainingRows
 
 
@@ -23,6 +23,7 @@ from .training_rows import TrainingRows
     n_rows=Whole(at_least=1),
     n_missing=Array("table", at_least=0),
     panel=IfThere(RecordOf((Panel,))),
+    derived=IfThere(RecordOf((DerivedColumns,))),
 )
 @dataclass(frozen=True)
 class TrainingTable:
@@ -38,21 +39,33 @@ class TrainingTable:
     n_rows: int
     n_missing: NDArray[np.int64]  # by column of the table
     rows: TrainingRows
+    roles: ColumnRoles
     panel: Panel | None = None  # what the other rows of a group say
+    derived: DerivedColumns | None = None  # columns that are computed, and relations between columns
 
     def __post_init__(self) -> None:
         n_columns = len(self.encoding.codes)
-        if len(self.encoding.groups) != len(self.empty) or not n_columns == len(self.kept) == len(self.n_missing):
+        if len(self.encoding.groups) != len(self.empty) or not n_columns == len(self.kept) == len(self.n_missing) == len(
+            self.roles
+        ):
             raise ValueError("the encoding has other columns than the table")
         if self.panel is not None and not self.panel.belongs_to(n_columns, self.empty):
             raise ValueError("groups, times or helpers are of other columns than those of the table")
 
     @classmethod
     def of(
-        cls, encoding: Encoding, table: Table, *, keep_empty: bool, panel_columns: PanelColumns | None = None
+        cls,
+        encoding: Encoding,
+        table: Table,
+        roles: ColumnRoles,
+        *,
+        keep_empty: bool,
+        panel_columns: PanelColumns | None = None,
+        derived: DerivedColumns | None = None,
     ) -> TrainingTable:
         """What is to be remembered of a table."""
         empty = np.asarray(table.missing.all(axis=0))
+        is_derived = np.array([code.kind == ColumnKind.DERIVED for code in table.codes])
         panel = None
         if panel_columns is not None:
             panel = Panel.of(panel_columns, table, ~empty, _names(encoding))
@@ -64,11 +77,13 @@ class TrainingTable:
         return cls(
             encoding,
             empty,
-            np.asarray(~table.holes.all(axis=0) | keep_empty),
+            np.asarray(~table.holes.all(axis=0) | keep_empty | is_derived),
             len(table.holes),
             np.count_nonzero(table.holes, axis=0),
             TrainingRows.of(table.values, table.missing),
+            roles,
             panel,
+            derived,
         )
 
     def of_rows(self, table: Table) -> TrainingTable:
@@ -80,7 +95,7 @@ class TrainingTable:
     @cached_property
     def layout(self) -> ColumnLayout:
         """Of the coordinates that imputers see."""
-        layout = ColumnLayout.of(self.encoding, ~self.empty)
+        layout = ColumnLayout.of(self.encoding, ~self.empty, self.roles.imputed, self.roles.predictors)
         if self.panel is None:
             return layout
         return layout.with_helpers(np.searchsorted(np.flatnonzero(~self.empty), self.panel.helped), self.panel)
@@ -103,6 +118,13 @@ class TrainingTable:
         if self.panel is None or len(self.panel.helped) == 0:
             return missing
         return np.hstack([missing, np.zeros((len(missing), len(self.panel.helped)), dtype=bool)])
+
+    def wanted_of(self, table: Table) -> NDArray[np.bool_]:
+        """Which entries of those arrays are to be imputed: missing ones of columns, and rows, that nobody left out."""
+        if table.holes is table.missing:
+            return self.missing_of(table)
+        wanted = table.holes[:, self.encoding.groups[~self.empty]]
+        return np.hstack([wanted, np.zeros((len(wanted), len(self.layout.helped)), dtype=bool)])
 
     def with_empty_columns(self, table: Table, cells: Cells) -> Cells:
         """Imputed entries for all missing coordinates of a table: 0, which is not written, where a column had no value."""

@@ -10,11 +10,24 @@ from .layout import ColumnLayout, Helpers
 from .notebook_bar import NotebookBar, in_notebook
 from .progress import Callback, FitProgress, check_callbacks, progress_bar
 from .stop_reason import StopReason
+from .stored_models import ModelOf
 from .summary import CURVES, STOPPED_EARLY, FitSummary
+from .within_predictors import (
+    Block,
+    BlockModel,
+    ask_model,
+    blocks_of,
+    centre_of,
+    fit_within_predictors,
+    is_made_of,
+    join_fits,
+)
 
 __all__ = [
     "CURVES",
     "STOPPED_EARLY",
+    "Block",
+    "BlockModel",
     "Callback",
     "CellFit",
     "CellModel",
@@ -24,11 +37,18 @@ __all__ = [
     "FitProgress",
     "FitSummary",
     "Helpers",
+    "ModelOf",
     "NotebookBar",
     "OutOfTime",
     "StopReason",
+    "ask_model",
+    "blocks_of",
+    "centre_of",
     "check_callbacks",
     "columns_of",
+    "fit_within_predictors",
     "in_notebook",
+    "is_made_of",
+    "join_fits",
     "progress_bar",
 ]

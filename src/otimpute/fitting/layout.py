@@ -21,6 +21,10 @@ class Helpers(Protocol):
         """The helper columns ``[n, H]`` of all rows, from those of the table ``[n, H]`` that they are about."""
         ...
 
+    def only(self, which: NDArray[np.int64]) -> Helpers:
+        """Some of the helpers."""
+        ...
+
     def hide_like_missing(
         self, missing: NDArray[np.bool_], hidden: NDArray[np.bool_], stands_for: NDArray[np.float64], rng: np.random.Generator
     ) -> tuple[NDArray[np.bool_], NDArray[np.float64]]:
@@ -45,6 +49,10 @@ class ColumnLayout:
         Names of all columns of the table.
     codes : tuple
         What all columns of the table hold: numbers with bounds, categories, dates.
+    imputed : array of bool [d] or None
+        Which columns of the table are imputed; the missing values of others are nobody's business. None: all.
+    predictors : array of bool [d, d] or None
+        Which columns of the table may inform each of them, row by row. None: all. Honoured by `fit_within_predictors`.
     helped : array [H]
         The column of the array that each helper is about. The group of a helper is its own.
     helpers : Helpers or None
@@ -61,6 +69,8 @@ class ColumnLayout:
     scaled: NDArray[np.bool_]
     names: tuple[Any, ...]
     codes: tuple[ColumnCode, ...]
+    imputed: NDArray[np.bool_] | None = None
+    predictors: NDArray[np.bool_] | None = None
     helped: NDArray[np.int64] = field(default_factory=lambda: np.arange(0))
     helpers: Helpers | None = None
 
@@ -71,10 +81,16 @@ class ColumnLayout:
         return cls(np.arange(n), np.zeros(n, dtype=bool), tuple(names), tuple(NumberCode(ColumnKind.NUMBER) for _ in names))
 
     @classmethod
-    def of(cls, encoding: Encoding, used: NDArray[np.bool_]) -> ColumnLayout:
+    def of(
+        cls,
+        encoding: Encoding,
+        used: NDArray[np.bool_],
+        imputed: NDArray[np.bool_] | None = None,
+        predictors: NDArray[np.bool_] | None = None,
+    ) -> ColumnLayout:
         """The layout of the ``used`` coordinates of an encoded table."""
         names: tuple[Any, ...] = encoding.names or tuple(range(len(encoding.codes)))
-        return cls(encoding.groups[used], encoding.scaled[used], names, encoding.codes)
+        return cls(encoding.groups[used], encoding.scaled[used], names, encoding.codes, imputed, predictors)
 
     def __len__(self) -> int:
         return len(self.groups)
@@ -85,9 +101,33 @@ class ColumnLayout:
         return slice(len(self.groups) - len(self.helped))
 
     @property
+    def column_of_each(self) -> NDArray[np.int64]:
+        """The column of the table that each column of the array, a helper too, says something about."""
+        return np.concatenate([self.groups[self.own], self.groups[self.helped]])
+
+    @property
     def code_of_each(self) -> list[ColumnCode]:
         """What each column of the array holds; helpers are numbers."""
         return [self.codes[place] for place in self.groups[self.own]] + [NumberCode(ColumnKind.NUMBER) for _ in self.helped]
+
+    @property
+    def is_imputed(self) -> NDArray[np.bool_]:
+        """Which columns of the array belong to columns that are imputed."""
+        own = self.groups[self.own]
+        imputed = np.ones(len(own), dtype=bool) if self.imputed is None else self.imputed[own]
+        return np.concatenate([imputed, np.zeros(len(self.helped), dtype=bool)])
+
+    def only(self, columns: NDArray[np.int64]) -> ColumnLayout:
+        """The layout of some columns of the array, each of which may inform all others; helpers come with what they help."""
+        own, more = columns[columns < self.own.stop], columns[columns >= self.own.stop] - self.own.stop
+        return replace(
+            self,
+            groups=self.groups[columns],
+            scaled=self.scaled[columns],
+            predictors=None,
+            helped=np.searchsorted(own, self.helped[more]),
+            helpers=None if self.helpers is None else self.helpers.only(more),
+        )
 
     def with_helpers(self, helped: NDArray[np.int64], helpers: Helpers) -> ColumnLayout:
         """With a helper for each of some columns of the array."""

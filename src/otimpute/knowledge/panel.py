@@ -65,7 +65,7 @@ class PanelColumns:
     def check(self, table: Table, names: Sequence[Any]) -> None:
         """Raise where a row has no group or no time."""
         for place in [*self.group.tolist(), *([] if self.time is None else [self.time])]:
-            n = int(table.holes[:, place].sum())
+            n = int(_is_missing(table, place).sum())
             if n:
                 raise ValueError(
                     Message(
@@ -133,7 +133,7 @@ class Panel:
     def belongs_to(self, n_columns: int, unseen: Holes) -> bool:
         """Whether columns and coordinates are those of a table, of which imputers do not see some coordinates."""
         places = [*self.columns.group.tolist(), *([] if self.columns.time is None else [self.columns.time])]
-        inside = all(0 <= place < n_columns for place in places) and 0 <= self.helped.min(initial=0)
+        inside = all(0 <= place < n_columns for place in places) and self.helped.min(initial=0) >= 0
         return inside and self.helped.max(initial=-1) < len(unseen) and not unseen[self.helped].any()
 
     @classmethod
@@ -154,14 +154,18 @@ class Panel:
         strengths = whole._rows.at(order).strengths(whole.values[order], whole.missing[order], generator(0, "panel"))
         away = whole._rows.said_of(whole.values, whole.missing, strengths) - whole.values
         tells = whole.missing.any(axis=0) | (np.sqrt((away**2).mean(axis=0)) > _NOTHING_NEW)
-        return replace(
-            whole, helped=helped[tells], centre=centre[tells], unit=unit[tells], values=whole.values[:, tells],
-            missing=whole.missing[:, tells], strengths=[each for each, one in zip(strengths, tells, strict=True) if one],
-        )  # fmt: skip
+        return replace(whole, strengths=strengths).only(np.flatnonzero(tells))
 
     def said_of(self, values: NDArray[np.floating], missing: Holes) -> Cells:
         """The helpers of the rows of the fit, where others of their values are missing than were."""
         return self._in_units(self._rows.said_of(self._standardised(values, missing), missing, self.strengths))
+
+    def only(self, which: NDArray[np.int64]) -> Panel:
+        """With some of the helpers."""
+        return replace(
+            self, helped=self.helped[which], centre=self.centre[which], unit=self.unit[which], values=self.values[:, which],
+            missing=self.missing[:, which], strengths=[self.strengths[k] for k in which.tolist()],
+        )  # fmt: skip
 
     def hide_like_missing(
         self, missing: Holes, hidden: Holes, stands_for: Cells, rng: np.random.Generator
@@ -254,6 +258,12 @@ def _plain(label: Any) -> Any:
     if isinstance(label, dt.date):  # datetimes are dates too
         return label.isoformat().removesuffix("T00:00:00")
     return str(label)
+
+
+def _is_missing(table: Table, place: int) -> Holes:
+    """Where a column is missing, whether anybody is to impute it or not."""
+    column = table.source[:, place]
+    return np.asarray(table.holes[:, place] | (column.is_null().to_numpy() if table.is_frame else np.isnan(column)))
 
 
 def _coordinates(table: Table) -> NDArray[np.int64]:
