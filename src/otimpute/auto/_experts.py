@@ -21,7 +21,7 @@ from ..baselines import GaussianEMImputer, MeanImputer
 from ..catalogue import EXPERTS, METHODS, imputer_classes
 from ..estimator import BaseImputer, Unfitted
 from ..exceptions import DivergedError
-from ..fitting import CellFit, CellModel, Cells, ColumnLayout, StopReason
+from ..fitting import CellFit, CellModel, Cells, ColumnLayout, StopReason, fit_within_predictors
 from ._choices import names_to_add
 from ._left_out import OUT_OF_TIME, LeftOut, Why
 from ._scikit_learn import ScikitLearnImputer, is_scikit_learn
@@ -199,12 +199,14 @@ def fit_experts_to(
 
 def _fit_expert(task: ExpertTask, layout: ColumnLayout, clock: Clock) -> ExpertFit:
     begun, deadline = time.perf_counter(), math.inf if task.in_any_case else clock.next_deadline()
-    weight: dict[str, Any] = {} if task.row_weight is None else {"sample_weight": task.row_weight}
     seed = seed_from(int(generator(task.seed, str(task.key)).integers(2**31)))
     try:
         if not task.expert.ends_early:
             check_deadline(deadline)
-        fit = task.expert.fit_cells(task.values, task.missing, layout, seed=seed, start=task.start, deadline=deadline, **weight)
+        fit = fit_within_predictors(
+            task.expert, task.values, task.missing, layout, seed=seed, start=task.start, deadline=deadline,
+            sample_weight=task.row_weight,
+        )  # fmt: skip
     except OutOfTime:
         return ExpertFit(None, OUT_OF_TIME, time.perf_counter() - begun)
     except _FAILURES as error:

@@ -28,8 +28,8 @@ class AutoFit(CellFit):
     def weights(self) -> dict[Any, dict[str, float]]:
         """By column, the weight of each expert."""
         panel = self.model.panel
-        rows = zip(self.findings.names, panel.weights, strict=True)
-        return {name: dict(zip(panel.names, row.tolist(), strict=True)) for name, row in rows}
+        rows = zip(self.findings.names, panel.weights, self.findings.imputed, strict=False)  # the last are those of helpers
+        return {name: dict(zip(panel.names, row.tolist(), strict=True)) for name, row, is_imputed in rows if is_imputed}
 
 
 @dataclass(frozen=True)
@@ -37,6 +37,7 @@ class CompleteTable:
     """Stands for a model that nobody needed yet: experts are tried when there is something to impute, which may be never."""
 
     values: NDArray[np.float64]
+    missing: NDArray[np.bool_]  # of which nothing is to be imputed
     layout: ColumnLayout
     seed: int
     imputer: AutoImputer
@@ -44,8 +45,8 @@ class CompleteTable:
 
     def learn(self) -> AutoFit:
         """What the experts make of the table."""
-        nothing = np.zeros(self.values.shape, dtype=bool)
-        return self.imputer._learn(self.values, nothing, self.layout, self.seed, row_weight=self.row_weight)
+        nothing = np.zeros(self.missing.shape, dtype=bool)
+        return self.imputer._learn(self.values, self.missing, nothing, self.layout, self.seed, row_weight=self.row_weight)
 
     def impute_cells(self, values: NDArray[np.floating], missing: NDArray[np.bool_], start: Cells | None = None) -> Cells:  # noqa: ARG002
         """Learn, then impute."""

@@ -14,12 +14,12 @@ from .._random import generator
 from .._stored import stored
 from ..baselines.gaussian_em import GaussianEMModel
 from ..estimator import BaseImputer, Missingness, hide_like_missing
-from ..fitting import CellModel, ColumnLayout, columns_of
+from ..fitting import CellModel, ColumnLayout, ask_model, columns_of, is_made_of
 from ..table import FARTHEST, ColumnKind, Standardiser, few_values
 from ._choices import Choice, named_in
 from ._experts import MEAN, Clock, ExpertFit, ExpertTask, fit_experts_to
 from ._left_out import LeftOut
-from ._weights import combine, learn_weights
+from ._weights import combine, learn_in_pools, learn_weights
 
 _SHARE_HIDDEN = 0.15  # of a column's observed values in one split: more would make another table of it
 _SHARE_OF_COMPLETE = 0.03  # of a column's without holes: those that help to fill the others mostly stay
@@ -60,7 +60,7 @@ class Columns:
             counts = row_weight > 0
             values, missing, row_weight = values[counts], missing[counts], row_weight[counts]
         scaler = Standardiser.fit(values, missing, scaled=layout.scaled, row_weight=row_weight)
-        codes = [layout.codes[place] for place in layout.groups]
+        codes = layout.code_of_each
         never = np.array([code.has_labels or code.kind == ColumnKind.ORDERED for code in codes], dtype=bool)
         few = [len(few_values(values[~missing[:, k], k])) > 0 for k in range(len(layout))]
         farthest = np.where(never | few, FARTHEST, _FARTHEST)
@@ -79,6 +79,12 @@ class Columns:
         column = columns_of(far)
         clipped[far] = self.scaler.restore(np.sign(z[far]) * self.farthest[column], column)
         return clipped
+
+    def only(self, columns: NDArray[np.int64]) -> Columns:
+        """Those of some coordinates."""
+        scaler = self.scaler.only(columns)
+        group = np.unique(self.group[columns], return_inverse=True)[1]
+        return Columns(scaler, group, self.low[columns], self.high[columns], self.farthest[columns])
 
     @property
     def width(self) -> NDArray[np.int64]:
@@ -128,6 +134,7 @@ class Trial:
     odds: Cells  # [R, n_groups]: of being missing, relative to the typical row
     seconds: Mapping[str, float]  # that an expert took for them
     fitted: Mapping[str, CellModel]  # what experts learned in the first split
+    pool: NDArray[np.int64] | None = None  # [n_groups]: columns whose weights borrow from each other; None: all do
     row_weight: Cells | None = None  # [N]: how often the cell's row counts
     choices: Mapping[int, Choice] = field(default_factory=dict)  # by column, the experts that may count there; else all
 
@@ -147,7 +154,7 @@ class Trial:
         kept = tuple(self.names[k] for k in chosen)
         first = [k for k in chosen if k < self.n_first]
         start = share_out(self.first_weights[:, first], list(kept[: len(first)]))
-        tells = any(isinstance(self.fitted[name], GaussianEMModel) for name in kept)
+        tells = any(is_made_of(self.fitted[name], GaussianEMModel) for name in kept)
         return replace(
             self,
             names=kept,
@@ -171,6 +178,8 @@ def try_experts(
     n_threads: int,
     stop_at: float = math.inf,
     progress: Callable[[int, int], None] = lambda *_: None,
+    wanted: NDArray[np.bool_] | None = None,
+    rows: NDArray[np.int64] | None = None,
     row_weight: Cells | None = None,
     choices: Mapping[int, Choice] | None = None,
 ) -> Trial:
@@ -178,17 +187,29 @@ def try_experts(
 
     Experts that refine start from the best combination of the others, as they will in the end. Where time is short, there are
     fewer splits, and experts that take too long for one are left out, unless a column has a choice of its own that names them.
+    Values are hidden in columns that are imputed; ``wanted`` are the missing entries that count as such, ``rows`` those to try,
+    if they are chosen already.
     """
     rng = generator(seed, "hidden")
-    most = _MOST_ROWS if math.isinf(stop_at) else min(_MOST_ROWS, max(_FEWEST_ROWS, _MOST_CELLS // missing.shape[1]))
-    rows = sample_rows(missing, most, rng, row_weight)
-    values, missing = values[rows], missing[rows]
+    rows = sample_rows_to_try(missing, rng, stop_at, row_weight) if rows is None else rows
+    whole, whole_missing, values, missing = values, missing, values[rows], missing[rows]
     weight = None if row_weight is None else row_weight[rows]
     named = named_in(choices or {})
-    how = Missingness.of(values, missing, columns.group, rng)
-    needs_chances = draws or any(code.has_labels for code in layout.codes)
-    hidden, stands_for = _hide(how, columns, n_splits, _ENOUGH_FOR_CHANCES if needs_chances else _ENOUGH_HIDDEN, rng)
-    holes = [missing | each for each in hidden]
+    how = Missingness.of(values, missing, columns.group, rng, None if wanted is None else wanted[rows])
+    n_splits = n_splits or n_splits_for(missing, layout, columns, draws=draws)
+    hidden, stands_for = _hide(how, layout, columns, n_splits, rng)
+    holes_of_all = [whole_missing.copy() for _ in hidden]  # some of which is hidden in rows that are not tried
+    for k, each in enumerate(holes_of_all):
+        if layout.helpers is None:
+            each[rows] |= hidden[k]
+        else:
+            more, stand_for = _in_company(layout, columns, whole_missing, rows, hidden[k], stands_for[k], rng)
+            each |= more
+            hidden[k], stands_for[k] = more[rows], stand_for[rows]
+    holes = [each[rows] for each in holes_of_all]
+    shown = (
+        [layout.with_helpers_of(whole, each)[rows] for each in holes_of_all] if len(layout.helped) else [values] * len(holes)
+    )
     first = [name for name, expert in experts.items() if not expert.refines]
     second = [name for name, expert in experts.items() if expert.refines]
     fits: dict[tuple[str, int], ExpertFit] = {}
@@ -202,14 +223,12 @@ def try_experts(
                 del holes[s:]
                 break
             tasks = [
-                ExpertTask(
-                    (name, split), experts[name], values, holes[split], seed, starts[split], weight, in_any_case=name in named
-                )
+                ExpertTask((name, split), experts[name], shown[split], holes[split], seed, starts[split], weight, name in named)
                 for split in range(s, s + at_once)
                 for name in names
             ]
             clock = Clock(stop_at, len(names) + n_after if s == 0 else 1, n_threads)
-            fits.update(fit_experts_to(tasks, layout, n_threads, clock))
+            fits.update(fit_experts_to(tasks, layout.of_some_rows(), n_threads, clock))
             progress(len(fits), (len(holes) + 1) * len(experts))
         return [name for name in names if all(fits[name, s].fit is not None for s in range(len(holes)))]
 
@@ -276,23 +295,67 @@ def _one_on_average(counts: Cells, group: NDArray[np.int64]) -> Cells:
     return np.asarray(counts * (n_cells / np.maximum(total, 1e-300))[group])
 
 
+def sample_rows_to_try(
+    missing: NDArray[np.bool_], rng: np.random.Generator, stop_at: float, row_weight: Cells | None = None
+) -> NDArray[np.int64]:
+    """The rows that experts are tried on, fewer where time is short."""
+    most = _MOST_ROWS if math.isinf(stop_at) else min(_MOST_ROWS, max(_FEWEST_ROWS, _MOST_CELLS // missing.shape[1]))
+    return sample_rows(missing, most, rng, row_weight)
+
+
+def n_splits_for(missing: NDArray[np.bool_], layout: ColumnLayout, columns: Columns, *, draws: bool) -> int:
+    """How many times values are to be hidden, until there are enough of the typical column that is imputed."""
+    needs_chances = draws or any(code.has_labels for code in layout.codes)
+    firsts = columns.is_first(np.arange(len(columns.group)))
+    n_observed = (~missing[:, firsts & _to_hide(layout)]).sum(axis=0)
+    at_once = float(np.median(n_observed)) * _SHARE_HIDDEN
+    enough = _ENOUGH_FOR_CHANCES if needs_chances else _ENOUGH_HIDDEN
+    return min(math.ceil(enough / max(at_once, 1.0)), _MOST_SPLITS)
+
+
+def _to_hide(layout: ColumnLayout) -> NDArray[np.bool_]:
+    """Coordinates of the columns that are imputed; of all columns where none is."""
+    imputed = layout.is_imputed
+    return imputed if imputed.any() else np.arange(len(layout)) < layout.own.stop
+
+
 def _hide(
-    how: Missingness, columns: Columns, n_splits: int | None, enough: int, rng: np.random.Generator
+    how: Missingness, layout: ColumnLayout, columns: Columns, n_splits: int, rng: np.random.Generator
 ) -> tuple[list[NDArray[np.bool_]], list[Cells]]:
     """What is hidden in every split, and how many missing values each stands for."""
-    share = np.where(how.missing.any(axis=0), _SHARE_HIDDEN, _SHARE_OF_COMPLETE if how.missing.any() else _SHARE_HIDDEN)
-    at_once = float(np.median((~how.missing).sum(axis=0))) * _SHARE_HIDDEN
-    n_splits = n_splits or min(math.ceil(enough / max(at_once, 1.0)), _MOST_SPLITS)
+    share = np.where(how.wanted.any(axis=0), _SHARE_HIDDEN, _SHARE_OF_COMPLETE if how.wanted.any() else _SHARE_HIDDEN)
+    share = np.where(_to_hide(layout)[columns.is_first(np.arange(len(columns.group)))], share, 0.0)
     chosen = [hide_like_missing(how, share, rng) for _ in range(n_splits)]
     return [hidden[:, columns.group] for hidden, _ in chosen], [weight[:, columns.group] for _, weight in chosen]
+
+
+def _in_company(
+    layout: ColumnLayout,
+    columns: Columns,
+    missing: NDArray[np.bool_],
+    rows: NDArray[np.int64],
+    hidden: NDArray[np.bool_],
+    stands_for: Cells,
+    rng: np.random.Generator,
+) -> tuple[NDArray[np.bool_], Cells]:
+    """What to hide of a whole table where others tell about a row: as much as was chosen in ``rows``, as missing values are."""
+    first = np.flatnonzero(columns.is_first(np.arange(layout.own.stop)))
+    chosen, counts = np.zeros((len(missing), len(first)), dtype=bool), np.zeros((len(missing), len(first)))
+    chosen[rows], counts[rows] = hidden[:, first], stands_for[:, first]
+    assert layout.helpers is not None
+    chosen, counts = layout.helpers.hide_like_missing(missing[:, first], chosen, counts, rng)
+    helpers = np.zeros((len(missing), len(layout.helped)))
+    own = columns.group[layout.own]
+    return np.hstack([chosen[:, own], helpers > 0]), np.hstack([counts[:, own], helpers])
 
 
 def conditional_std(models: Sequence[CellModel], missing: NDArray[np.bool_], columns: Columns) -> Cells:
     """How far missing entries may lie from their expectation, as the first Gaussian among the experts has it; 0 without one."""
     for model in models:
-        if isinstance(model, GaussianEMModel):
+        if is_made_of(model, GaussianEMModel):
             unit = columns.scaler.unit[columns_of(missing)]
-            return np.asarray(model.conditional_std(missing) / np.where(unit > 0, unit, np.inf))
+            std = ask_model(model, missing, lambda each, seen, _: each.conditional_std(seen(missing)))
+            return np.asarray(std / np.where(unit > 0, unit, np.inf))
     return np.zeros(int(missing.sum()))
 
 
@@ -352,13 +415,13 @@ def weigh(trial: Trial, columns: Columns) -> Weighed:
     """Weights by column, from errors on hidden cells."""
     group, counts, allowed = columns.group[trial.column], trial.row_weight, trial.allowed
     errors = trial.guesses - trial.truth[:, None]
-    weights = learn_weights(errors, group, columns.width, counts, allowed)
+    weights = learn_in_pools(errors, group, columns.width, trial.pool, counts, allowed)
     held_out = np.empty(len(trial.truth))
     fold = fold_of(trial, columns)
     for each in np.unique(fold):
         mine = fold == each
         other_counts = None if counts is None else counts[~mine]
-        from_others = learn_weights(errors[~mine], group[~mine], columns.width, other_counts, allowed)
+        from_others = learn_in_pools(errors[~mine], group[~mine], columns.width, trial.pool, other_counts, allowed)
         held_out[mine] = combine(trial.guesses[mine], from_others[group[mine]])
     mean = trial.names.index(MEAN)
     no_better = np.zeros(columns.n_groups, dtype=bool)

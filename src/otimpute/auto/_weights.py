@@ -64,6 +64,28 @@ def learn_weights(
     return weights
 
 
+def learn_in_pools(
+    errors: NDArray[np.float64],
+    group: NDArray[np.int64],
+    width: NDArray[np.int64],
+    pool: NDArray[np.int64] | None,
+    counts: NDArray[np.float64] | None = None,
+    allowed: NDArray[np.bool_] | None = None,
+) -> NDArray[np.float64]:
+    """`learn_weights` of columns that only borrow from those of their ``pool [G]``; from all where it is None."""
+    if pool is None:
+        return learn_weights(errors, group, width, counts, allowed)
+    weights = np.empty((len(width), errors.shape[1]))
+    for each in np.unique(pool):
+        columns = np.flatnonzero(pool == each)
+        mine = pool[group] == each
+        weights[columns] = learn_weights(
+            errors[mine], np.searchsorted(columns, group[mine]), width[columns],
+            None if counts is None else counts[mine], None if allowed is None else allowed[columns],
+        )  # fmt: skip
+    return weights
+
+
 def combine(guesses: NDArray[np.float64], weights: NDArray[np.float64]) -> NDArray[np.float64]:
     """The weighted mean of the guesses ``[N, E]`` for each cell."""
     return np.asarray((guesses * weights).sum(axis=1))

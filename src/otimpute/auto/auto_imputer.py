@@ -19,10 +19,10 @@ from .._stored import ByName, IfThere, Kind, Plain, RecordOf, Scalar
 from .._threads import Workers, n_threads, single_blas_thread
 from .._warn import warn_user
 from ..baselines import GaussianMixtureImputer
-from ..estimator import BaseImputer, HiddenValues, TableParameters
+from ..estimator import BaseImputer, FitTask, HiddenValues, TableParameters
 from ..exceptions import FitStoppedWarning, Message, OtimputeWarning, StoredFileError, Term
 from ..fitting import CellFit, Cells, ColumnLayout, FitProgress, progress_bar
-from ..table import Table, seconds_of
+from ..table import ColumnKind, Table, seconds_of
 from ._choices import choices_of
 from ._experts import MIXTURE, ExpertsParameter, add_shrunk, read_experts
 from ._fits import AutoFit, CompleteTable
@@ -93,6 +93,8 @@ class AutoImputer(BaseImputer):
         Constraints on the imputed values of a column, as in `SinkhornImputer`.
     max_categories : int or None, default=50
         How many categories of a column are told apart, as in `SinkhornImputer`.
+    columns, exclude, identifiers, predictors, groups, time, derive, applicable
+        What you know of the table, as in `SinkhornImputer`.
 
     Attributes
     ----------
@@ -221,7 +223,7 @@ class AutoImputer(BaseImputer):
         values, missing = self.training_table_.arrays_of(self._read_new_rows(X))
         model, layout = self.model_, self.training_table_.layout
         found = {layout.names[place]: each for place, each in model.chances(values, missing).items()}
-        for k, place in enumerate(layout.groups.tolist()):  # booleans of which only one was ever observed
+        for k, place in enumerate(layout.groups[layout.own].tolist()):  # booleans of which only one was ever observed
             name = layout.names[place]
             if name in self.categories_ and name not in found:
                 only = round(float(model.columns.scaler.restore(np.zeros(1), np.array([k]))[0]))
@@ -271,11 +273,27 @@ class AutoImputer(BaseImputer):
         deadline: float = math.inf,
         sample_weight: NDArray[np.float64] | None = None,
     ) -> CellFit:
-        self._read_experts(weighted=sample_weight is not None)
+        return self._fit_wanted(values, missing, missing & layout.is_imputed, layout, seed, deadline, sample_weight)
+
+    def fit_task(self, task: FitTask, sample_weight: NDArray[np.float64] | None = None) -> CellFit:
+        return self._fit_wanted(task.values, task.missing, task.wanted, task.layout, task.seed, row_weight=sample_weight)
+
+    def _fit_wanted(
+        self,
+        values: NDArray[np.floating],
+        missing: NDArray[np.bool_],
+        wanted: NDArray[np.bool_],
+        layout: ColumnLayout,
+        seed: int,
+        deadline: float = math.inf,
+        row_weight: NDArray[np.float64] | None = None,
+    ) -> CellFit:
+        self._read_experts(weighted=row_weight is not None)
         choices_of(self.methods, layout)  # to complain even where nothing is missing
-        if not missing.any():
-            return CellFit(np.empty(0), CompleteTable(np.array(values), layout, seed, clone(self), sample_weight))
-        return self._learn(values, missing, layout, seed, deadline, sample_weight)
+        if wanted.any():
+            return self._learn(values, missing, wanted, layout, seed, deadline, row_weight)
+        later = CompleteTable(np.array(values), missing, layout, seed, clone(self), row_weight)
+        return CellFit(np.zeros(int(missing.sum())), later)
 
     def _take_over(self, fit: CellFit, table: Table) -> None:
         super()._take_over(fit, table)
@@ -284,8 +302,10 @@ class AutoImputer(BaseImputer):
             self.judgement_, bars = fit.findings.verdict, fit.bars
         else:
             self.weights_, self.scores_, self.left_out_ = {}, {}, {}
-            has_holes = self.training_table_.n_missing.any()
-            self.judgement_, bars = Verdict(About.NOTHING_LEARNED if has_holes else About.NOTHING_MISSING), np.empty(0)
+            about = About.NOTHING_LEARNED if self.training_table_.n_missing.any() else About.NOTHING_MISSING
+            self.judgement_, bars = Verdict(about), np.zeros(len(fit.cells))
+        kinds = zip(self.training_table_.layout.names, self.training_table_.encoding.codes, strict=True)
+        self.judgement_.set_aside.extend(name for name, code in kinds if code.kind == ColumnKind.IDENTIFIER)
         self.verdict_ = str(self.judgement_)
         self.imputation_std_ = self._error_bars_of(table, bars)
 
@@ -303,6 +323,7 @@ class AutoImputer(BaseImputer):
         self,
         values: NDArray[np.floating],
         missing: NDArray[np.bool_],
+        wanted: NDArray[np.bool_],
         layout: ColumnLayout,
         seed: int,
         deadline: float = math.inf,
@@ -327,10 +348,11 @@ class AutoImputer(BaseImputer):
                 experts, layout, values, missing,
                 draws=draws, fractions=self.integers == "float", n_splits=self.n_splits,
                 limit=limit, seed=seed, n_threads=n_workers, progress=progress,
-                row_weight=row_weight, choices=choices_of(self.methods, layout),
+                wanted=wanted, row_weight=row_weight, choices=choices_of(self.methods, layout),
             )  # fmt: skip
+            own = layout.own
             findings = describe(
-                learned, values, missing, layout.codes, layout.groups, layout.names, generator(seed, "unseen regions")
+                learned, values[:, own], missing[:, own], wanted[:, own], layout, generator(seed, "unseen regions")
             )
         return AutoFit(learned.cells, learned.model, bars=learned.bars, findings=findings)
 
@@ -341,7 +363,7 @@ class AutoImputer(BaseImputer):
         by_coordinate[table.missing] = training.with_empty_columns(table, bars)
         known = ~training.empty
         if isinstance(self._model, AutoModel):
-            known[known] = self._model.columns.scaler.spread > 0
+            known[known] = self._model.columns.scaler.spread[training.layout.own] > 0
         by_coordinate[:, ~known] = np.nan  # nothing is known about how its values vary
         found = np.zeros(table.holes.shape)
         place = 0

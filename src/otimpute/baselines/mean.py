@@ -33,6 +33,8 @@ class MeanImputer(BaseImputer):
     ----------
     missing_values, add_indicator, keep_empty_features, integers, constraints, max_categories
         As in `SinkhornImputer`.
+    columns, exclude, identifiers, predictors, groups, time, derive, applicable
+        As in `SinkhornImputer`.
 
     Attributes
     ----------
@@ -48,6 +50,7 @@ class MeanImputer(BaseImputer):
 
     ends_early: ClassVar[bool] = True
     weighs_rows: ClassVar[bool] = True
+    uses_predictors: ClassVar[bool] = False
     model_class: ClassVar[type] = MeanModel
     _model: MeanModel
 
@@ -70,7 +73,7 @@ class MeanImputer(BaseImputer):
         return CellFit(model.impute_cells(values, missing), model)
 
     def _publish(self) -> None:
-        self.means_ = self._model.means
+        self.means_ = self._model.means[self.training_table_.layout.own]
 
 
 def _mean(column: NDArray[np.floating], weight: NDArray[np.float64] | None) -> float:
