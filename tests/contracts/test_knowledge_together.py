@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 import pandas as pd
+import pyarrow as pa
+import pyarrow.dataset
 import pytest
 
+import otimpute
 from otimpute import AutoImputer, RoundRobinImputer
 from otimpute.baselines import GaussianEMImputer
 
@@ -62,3 +65,29 @@ def test_weights_and_methods_hold_in_panels(table: pd.DataFrame) -> None:
     imputed = imputer.fit_transform(table, sample_weight=weights(table))
     assert imputer.weights_["b"]["gaussian_em"] == 1
     assert not imputed.isna().any(axis=None)
+
+
+def test_rules_hold_in_streams_of_batches(table: pd.DataFrame) -> None:
+    table = table.assign(b=table["b"].where(table["c"] < 1))
+    rules = {
+        "exclude": ["who"], "predictors": {"b": ["a"]}, "derive": {"total": "a + c"}, "applicable": {"b": "c < 1"},
+    }  # fmt: skip
+    given = pa.Table.from_pandas(table.assign(total=np.where(np.arange(len(table)) % 3, table["a"] + table["c"], np.nan)))
+    given = given.replace_schema_metadata(None)
+    imputer = GaussianEMImputer(**rules).fit(otimpute.scan(pa.dataset.dataset(given)))
+    batches = list(imputer.transform_batches(given.to_batches(max_chunksize=17)))
+    found = pa.Table.from_batches(batches)
+    assert found.equals(imputer.transform(given))
+    completed = found.to_pandas()
+    np.testing.assert_allclose(completed["total"], completed["a"] + completed["c"], atol=1e-9)
+    assert completed["b"][table["c"] >= 1].isna().all()
+    assert completed["b"][table["c"] < 1].notna().all()
+
+
+def test_panels_are_not_read_in_batches(table: pd.DataFrame) -> None:
+    given = pa.Table.from_pandas(table)
+    imputer = GaussianEMImputer(groups="who")
+    with pytest.raises(ValueError, match=r"groups use other rows of a group.*fit to a table in memory"):
+        imputer.fit(otimpute.scan(pa.dataset.dataset(given)))
+    with pytest.raises(ValueError, match=r"groups use other rows of a group.*call transform"):
+        imputer.fit(given).transform_batches(given.to_batches())
