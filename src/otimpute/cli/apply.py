@@ -11,7 +11,7 @@ import typer
 from .._optional import require
 from .._text import count, duration, listed
 from .beside import Beside
-from .impute import n_missing, put_back
+from .learn import n_missing, put_back
 from .options import InputFile, OutputFile, Reading, Showing, Writing, about, check_apart, command
 from .show import collected_notes, tell, tell_json, tell_notes, working
 

@@ -11,7 +11,7 @@ import typer
 
 from .._text import count, duration, listed, share
 from .apply import load_model
-from .impute import n_missing, tell_verdict, trial_of
+from .learn import n_missing, tell_verdict, trial_of
 from .method import ColumnChoice, Constraints
 from .options import Reading, Showing, about, command
 from .reading_notes import missing_as, reading_notes

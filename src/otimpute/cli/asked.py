@@ -1,0 +1,114 @@
+"""What people know of their table, as flags and as a file; together they are what was asked of a command."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+from .method import ColumnChoice, Constraints, MethodChoice, Names
+from .options import Reading, option
+from .parse import named_as_set, parse_column, parse_columns, parse_predictors, parse_wishes
+from .plan import TablePlan
+
+if TYPE_CHECKING:
+    from ..estimator import BaseImputer
+    from ..files import TableFile
+
+_KNOWN = partial(option, "What you know of your table")
+PlanFile = Annotated[
+    Path | None, _KNOWN("A .toml or .yaml file with all of this, see otimpute inspect --write-plan; flags win.", metavar="PLAN")
+]
+
+
+@dataclass(frozen=True)
+class Knowledge:
+    """What is known of a table besides constraints."""
+
+    plan: PlanFile = None
+    only: Annotated[Names, _KNOWN("Impute only these columns; all others still inform.", metavar="NAME,...")] = None
+    predictors: Annotated[
+        Names, _KNOWN("Which columns may inform one: income=age,job or income=not:tax_code; or auto.", metavar="COL=NAME,...")
+    ] = None
+    groups: Annotated[Names, _KNOWN("Columns that tell groups of rows apart, such as a person.", metavar="NAME,...")] = None
+    time: Annotated[str | None, _KNOWN("Column with the time within a group.", metavar="NAME")] = None
+    derive: Annotated[
+        Names, _KNOWN("A column that follows from others: 'bmi = weight / (height / 100) ** 2'.", metavar="COL=FORMULA")
+    ] = None
+    applicable: Annotated[
+        Names, _KNOWN("Rows in which a column applies; elsewhere it stays empty: \"pregnancies=sex == 'f'\".", metavar="COL=RULE")
+    ] = None
+    methods: Annotated[Names, _KNOWN("Another method for a column: age=gaussian_em.", metavar="COL=METHOD")] = None
+    weights: Annotated[str | None, _KNOWN("Column with the weights of rows; not imputed.", metavar="NAME")] = None
+
+    def of(self, names: Sequence[str]) -> TablePlan:
+        """Return what was said of the used columns."""
+        return TablePlan(
+            only=parse_columns("--only", self.only, names) if self.only else None,
+            predictors=parse_predictors(self.predictors, names) if self.predictors else None,
+            groups=parse_columns("--groups", self.groups, names) if self.groups else None,
+            time=parse_column("--time", self.time, names) if self.time else None,
+            derive=parse_wishes("--derive", "'bmi = weight / (height / 100) ** 2'", self.derive, names),
+            applicable=parse_wishes("--applicable", "\"pregnancies=sex == 'f'\"", self.applicable, names),
+            methods=parse_wishes("--methods", "age=gaussian_em", self.methods, names),
+        )
+
+
+@dataclass(frozen=True)
+class Asked:
+    """All that was asked of a command."""
+
+    file: TablePlan
+    reading: Reading
+    choice: ColumnChoice
+    constraints: Constraints
+    knowledge: Knowledge
+    method: MethodChoice
+
+    @classmethod
+    def of(
+        cls,
+        reading: Reading,
+        choice: ColumnChoice,
+        constraints: Constraints,
+        knowledge: Knowledge,
+        method: MethodChoice,
+        default: str = "auto",
+    ) -> Asked:
+        """Read the file, if there is one; ``default`` is the method where none was chosen."""
+        file = TablePlan.read(knowledge.plan)
+        return cls(file, reading, choice, constraints, knowledge, method.over(file, default))
+
+    def imputer(self) -> BaseImputer:
+        """Create the imputer; the table is not known yet."""
+        return self.method.imputer(self.file)
+
+    def read(self, source: str) -> TableFile:
+        """Read the table."""
+        return self.reading.read(source, plan=self.file)
+
+    def plan(self, table: TableFile) -> TablePlan:
+        """Return what is known of a table: what was said by flags, and the file where nothing was."""
+        names = table.frame.column_names
+        self.file.check_columns(names)
+        flags = self.flags(table)
+        return flags.over(self.file).within(flags.over(self.file).used(names))
+
+    @contextmanager
+    def naming(self, table: TableFile) -> Iterator[None]:
+        """Say of errors where the parameter was set: by ``--set``, or in the file."""
+        settings = {setting.partition("=")[0].strip() for setting in self.method.settings or []}
+        with named_as_set(settings), self.file.named(self.flags(table), settings):
+            yield
+
+    def flags(self, table: TableFile) -> TablePlan:
+        """Return what was said by flags."""
+        names = table.frame.column_names
+        weights = parse_column("--weights", self.knowledge.weights, names) if self.knowledge.weights else None
+        first = TablePlan(weights=weights).over(self.choice.plan(names)).over(self.reading.spellings())
+        used = first.over(self.file).used(names)
+        constraints = self.constraints.of([column for column in table.columns if column.name in used])
+        return TablePlan(constraints=constraints).over(self.knowledge.of(used)).over(first)
