@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -62,6 +62,7 @@ class Asked:
     """All that was asked of a command."""
 
     file: TablePlan
+    chosen: TablePlan  # method and settings that were flags
     reading: Reading
     choice: ColumnChoice
     constraints: Constraints
@@ -80,28 +81,40 @@ class Asked:
     ) -> Asked:
         """Read the file, if there is one; ``default`` is the method where none was chosen."""
         file = TablePlan.read(knowledge.plan)
-        return cls(file, reading, choice, constraints, knowledge, method.over(file, default))
+        return cls(file, method.plan(), reading, choice, constraints, knowledge, method.over(file, default))
 
     def imputer(self) -> BaseImputer:
         """Create the imputer; the table is not known yet."""
-        return self.method.imputer(self.file)
+        return self.method.imputer(self.file if self.uses_settings else replace(self.file, settings=None))
 
     def read(self, source: str) -> TableFile:
         """Read the table."""
-        return self.reading.read(source, plan=self.file)
+        with self.file.named(self.reading.spellings()):
+            return self.reading.read(source, plan=self.file)
 
     def plan(self, table: TableFile) -> TablePlan:
         """Return what is known of a table: what was said by flags, and the file where nothing was."""
         names = table.frame.column_names
         self.file.check_columns(names)
-        flags = self.flags(table)
-        return flags.over(self.file).within(flags.over(self.file).used(names))
+        both = self.flags(table).over(self.file if self.uses_settings else replace(self.file, settings=None))
+        return both.within(both.used(names))
+
+    @property
+    def uses_settings(self) -> bool:
+        """Whether the settings of the file are for the method that was chosen."""
+        return self.chosen.method is None or self.chosen.method == self.file.method
+
+    def notes(self) -> list[str]:
+        """Return what of the file is not used."""
+        if self.uses_settings or not self.file.settings:
+            return []
+        of = f"for {self.file.method}" if self.file.method else "for the default method"
+        return [f"{self.knowledge.plan}: the settings are {of}, not for --method {self.method.name}"]
 
     @contextmanager
     def naming(self, table: TableFile) -> Iterator[None]:
         """Say of errors where the parameter was set: by ``--set``, or in the file."""
-        settings = {setting.partition("=")[0].strip() for setting in self.method.settings or []}
-        with named_as_set(settings), self.file.named(self.flags(table), settings):
+        with named_as_set(self.chosen.settings), self.file.named(self.flags(table)):
             yield
 
     def flags(self, table: TableFile) -> TablePlan:
@@ -111,4 +124,4 @@ class Asked:
         first = TablePlan(weights=weights).over(self.choice.plan(names)).over(self.reading.spellings())
         used = first.over(self.file).used(names)
         constraints = self.constraints.of([column for column in table.columns if column.name in used])
-        return TablePlan(constraints=constraints).over(self.knowledge.of(used)).over(first)
+        return TablePlan(constraints=constraints).over(self.knowledge.of(used)).over(first).over(self.chosen)

@@ -121,7 +121,7 @@ class Chosen:
             if not used:
                 raise ValueError(f"all values of {listed(chosen)} are missing, so there is nothing to learn from")
         plan = plan.within(used)
-        notes = [*_never_filled(frame, plan.constraints or {}), *reading_notes(table, used)]
+        notes = [*asked.notes(), *_never_filled(frame, plan.constraints or {}), *reading_notes(table, used)]
         empty = [name for name in chosen if name not in used]
         if empty:
             notes.append(f"all values of {listed(empty)} are missing: left empty")

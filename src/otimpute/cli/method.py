@@ -112,6 +112,15 @@ class MethodChoice:
     jobs: Annotated[int | None, _METHOD("Number of threads; -1 for all cores. Does not change the result.", default="1")] = None
     checkpoint: Annotated[Path | None, _METHOD("Save progress in this file, and resume from it.", metavar="FILE")] = None
 
+    def plan(self) -> TablePlan:
+        """Return what was said."""
+        settings = [setting.partition("=") for setting in self.settings or []]
+        return TablePlan(
+            method=self.method,
+            max_categories=self.max_categories,
+            settings={key.strip(): parse_value(value.strip()) for key, _, value in settings} or None,
+        )
+
     @property
     def name(self) -> str:
         """The method, once it is known."""
@@ -134,8 +143,7 @@ class MethodChoice:
         for name in given.keys() - known:
             raise ValueError(f"{_ELSEWHERE[name]} is not for method {self.name!r}; leave it out, or pass --method sinkhorn")
         accepted = known - _ELSEWHERE.keys() - set(_PYTHON_ONLY)
-        planned = _settings_of(plan, accepted, self.name) if plan.method in (None, self.name) else {}
-        parameters = planned | parse_settings(self.settings or [], accepted, _ELSEWHERE, self.name)
+        parameters = _settings_of(plan, accepted, self.name) | parse_settings(self.settings or [], accepted, _ELSEWHERE, self.name)
         if isinstance(experts := parameters.get("experts"), str):
             parameters["experts"] = [name.strip() for name in experts.split(",")]
         imputer.set_params(**given, **parameters, max_categories=self.max_categories)

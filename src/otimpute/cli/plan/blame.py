@@ -9,23 +9,23 @@ from typing import Any
 from ...exceptions import ParameterError
 from .document import Keys
 
-_PARAMETERS = {"only": "columns"}  # keys with another name in Python
+_PARAMETERS = {"only": "columns", "na": "na_values", "keep": "keep_values"}  # keys with another name in Python
 
 
 def blamed(
-    error: Exception, content: Mapping[str, Any], flags: Mapping[str, Any], settings: Collection[str]
+    error: Exception, content: Mapping[str, Any], flags: Mapping[str, Any]
 ) -> Keys | None:
     """Return the key of a file that an error names, the more exact the better; None if it names none, or one of flags.
 
     >>> content = {"constraints": {"age": {"bounds": [0, 120]}}, "time": "year"}
-    >>> blamed(ValueError("bounds of column 'age' must be numbers"), content, {}, ())
+    >>> blamed(ValueError("bounds of column 'age' must be numbers"), content, {})
     ('constraints', 'age', 'bounds')
-    >>> blamed(ValueError("time must be a column of numbers"), content, {"time": "day"}, ())
+    >>> blamed(ValueError("time must be a column of numbers"), content, {"time": "day"})
     """
     said = str(error)
     about = error.parameter if isinstance(error, ParameterError) else said
-    if about in content.get("settings", {}) and about not in settings:
-        return ("settings", about)
+    if about in content.get("settings", {}):
+        return None if about in flags.get("settings", {}) else ("settings", about)
     words = set(re.findall(r"\w+", said))
     found = [keys for keys in _paths(content) if keys[0] != "settings" and _is_named(keys, said, about, words)]
     exact = max(found, key=len, default=None)

@@ -75,7 +75,8 @@ def _read_toml(path: str, text: str) -> tuple[dict[str, Any], dict[Keys, int]]:
         place = _TOML_PLACE.search(str(error))
         said = _TOML_PLACE.sub("", str(error))
         line, column = place.groups() if place else (None, None)
-        raise PlanError(f"{path}, {f'line {line}, column {column}' if line else 'at its end'}: {said}") from None
+        where = f"line {line}, column {column}" if line else f"end of line {len(text.splitlines())}"
+        raise PlanError(f"{path}, {where}: {said[0].lower()}{said[1:]}") from None
 
 
 def _toml_lines(text: str) -> Iterator[tuple[Keys, int]]:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, fields, replace
+from datetime import date
 from difflib import get_close_matches
 from pathlib import Path
 from typing import Any
@@ -54,7 +55,7 @@ class TablePlan:
         document = Document.read(path)
         PLAN.check(document.content, (), document)
         known = {key: _READ[key](value, document) if key in _READ else value for key, value in document.content.items()}
-        return cls(**known, document=document)
+        return cls(**{key: value for key, value in known.items() if value != {}}, document=document)
 
     def given(self) -> dict[str, Any]:
         """Return what is known, as plain data."""
@@ -63,7 +64,7 @@ class TablePlan:
     def over(self, other: TablePlan) -> TablePlan:
         """Return both; where both speak of the same thing, or of the same column, this one counts."""
         own = self.given()
-        for key in _BY_COLUMN:
+        for key in (*_BY_COLUMN, "settings"):
             one, two = own.get(key), getattr(other, key)
             if isinstance(one, Mapping) and isinstance(two, Mapping):
                 own[key] = {**two, **one}
@@ -104,22 +105,29 @@ class TablePlan:
 
     def as_dict(self) -> dict[str, Any]:
         """Return what is known as JSON and TOML have it."""
-        named = {key: {name or _ALL_OTHERS: each for name, each in self.given().get(key, {}).items()} for key in _SPELLINGS}
-        return self.given() | {key: by_column for key, by_column in named.items() if by_column}
+        own = self.given()
+        for key in _SPELLINGS:
+            if key in own:
+                own[key] = {name or _ALL_OTHERS: texts for name, texts in own[key].items()}
+        if "constraints" in own:
+            own["constraints"] = {
+                name: wish | ({"bounds": _as_written(*wish["bounds"])} if "bounds" in wish else {})
+                for name, wish in own["constraints"].items()
+            }
+        return own
 
     @contextmanager
-    def named(self, flags: TablePlan, settings: Collection[str]) -> Iterator[None]:
-        """Say of errors where in the file the cause is, unless it is in flags or in settings that were flags."""
+    def named(self, flags: TablePlan) -> Iterator[None]:
+        """Say of errors where in the file the cause is, unless it is in flags."""
         try:
             yield
         except PlanError:
             raise
         except (ValueError, TypeError) as error:
-            keys = None if self.document is None else blamed(error, self.document.content, flags.given(), settings)
+            keys = None if self.document is None else blamed(error, self.document.content, flags.given())
             if keys is None:
                 raise
-            assert self.document is not None
-            raise PlanError(f"{self.document.where(keys)}, {dotted(keys)}: {in_options(error)}") from error
+            raise self._caused(keys, error) from error
 
     @contextmanager
     def blaming(self, *keys: str) -> Iterator[None]:
@@ -127,14 +135,19 @@ class TablePlan:
         try:
             yield
         except ParameterError as error:
-            said = error.said_of(f"{dotted(keys)}: {error.parameter}", error.advice)
-            assert self.document is not None
-            raise PlanError(f"{self.document.where(keys)}, {said}") from error
+            raise self._caused(keys, error) from error
 
     def error(self, keys: Keys, said: str) -> PlanError:
         """Return an error about something in the file."""
         assert self.document is not None  # flags are checked where they are parsed
         return self.document.error(keys, said)
+
+    def _caused(self, keys: Keys, error: Exception) -> PlanError:
+        """Return an error as one about a key of the file."""
+        assert self.document is not None
+        if isinstance(error, ParameterError) and error.parameter == keys[-1]:
+            return PlanError(f"{self.document.where(keys)}: {error.said_of(dotted(keys), error.advice)}")
+        return PlanError(f"{self.document.where(keys)}: {dotted(keys)}: {in_options(error)}")
 
     def _columns_named(self) -> Iterator[tuple[Keys, str]]:
         """Yield where the file names a column, and its name."""
@@ -161,6 +174,13 @@ def _constraints(value: Any, document: Document) -> dict[str, dict[str, Any]]:
         name: wish | ({"bounds": _bounds(wish["bounds"], ("constraints", name, "bounds"), document)} if "bounds" in wish else {})
         for name, wish in value.items()
     }
+
+
+def _as_written(low: Any, high: Any) -> Any:
+    """Bounds as a file has them; an open one is infinity among numbers, and nothing among dates."""
+    if any(isinstance(each, date) for each in (low, high)):
+        return ":".join("" if each is None else each.isoformat() for each in (low, high))
+    return [float("-inf") if low is None else low, float("inf") if high is None else high]
 
 
 def _bounds(value: Any, keys: Keys, document: Document) -> tuple[Any, Any]:
