@@ -121,6 +121,8 @@ class AutoImputer(BaseImputer):
         Constraints on the imputed values of a column, as in `SinkhornImputer`.
     max_categories : int or None, default=50
         How many categories of a column are told apart, as in `SinkhornImputer`.
+    columns, exclude, identifiers, predictors, groups, time, derive, applicable
+        What you know of the table, as in `SinkhornImputer`.
 
     Attributes
     ----------
@@ -178,7 +180,7 @@ class AutoImputer(BaseImputer):
         "left_out_": IfThere(ByName(RecordOf((LeftOut,)))),
         "hidden_values_": IfThere(RecordOf((HiddenValues,))),
     }
-    _state_version: ClassVar[int] = 5
+    _state_version: ClassVar[int] = 6
     model_class: ClassVar[type] = AutoModel
 
     left_out_: dict[str, LeftOut]

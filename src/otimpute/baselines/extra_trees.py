@@ -74,6 +74,8 @@ class ExtraTreesImputer(RefiningImputer):
         Same seed, same result.
     missing_values, add_indicator, keep_empty_features, integers, constraints, max_categories
         As in `SinkhornImputer`.
+    columns, exclude, identifiers, predictors, groups, time, derive, applicable
+        As in `SinkhornImputer`.
 
     Examples
     --------
@@ -86,7 +88,7 @@ class ExtraTreesImputer(RefiningImputer):
     """
 
     model_class: ClassVar[type] = ExtraTreesModel
-    _state_version: ClassVar[int] = 3
+    _state_version: ClassVar[int] = 4
 
     def __init__(
         self,

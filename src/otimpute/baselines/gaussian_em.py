@@ -67,6 +67,8 @@ class GaussianEMImputer(StandardisedImputer):
         20 s or more. The result is the same up to rounding. New rows are always imputed on the CPU.
     missing_values, add_indicator, keep_empty_features, integers, constraints, max_categories
         As in `SinkhornImputer`.
+    columns, exclude, identifiers, predictors, groups, time, derive, applicable
+        As in `SinkhornImputer`.
 
     Attributes
     ----------

@@ -108,6 +108,8 @@ class GaussianMixtureImputer(StandardisedImputer):
         Same seed, same result.
     missing_values, add_indicator, keep_empty_features, integers, constraints, max_categories
         As in `SinkhornImputer`.
+    columns, exclude, identifiers, predictors, groups, time, derive, applicable
+        As in `SinkhornImputer`.
 
     Attributes
     ----------

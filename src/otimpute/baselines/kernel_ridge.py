@@ -160,6 +160,8 @@ class KernelRidgeImputer(RefiningImputer):
         Same seed, same result; without effect where every row is a landmark.
     missing_values, add_indicator, keep_empty_features, integers, constraints, max_categories
         As in `SinkhornImputer`.
+    columns, exclude, identifiers, predictors, groups, time, derive, applicable
+        As in `SinkhornImputer`.
 
     Examples
     --------
@@ -172,7 +174,7 @@ class KernelRidgeImputer(RefiningImputer):
     """
 
     model_class: ClassVar[type] = KernelRidgeModel
-    _state_version: ClassVar[int] = 3
+    _state_version: ClassVar[int] = 4
 
     def __init__(
         self,

@@ -33,6 +33,8 @@ class MeanImputer(BaseImputer):
     ----------
     missing_values, add_indicator, keep_empty_features, integers, constraints, max_categories
         As in `SinkhornImputer`.
+    columns, exclude, identifiers, predictors, groups, time, derive, applicable
+        As in `SinkhornImputer`.
 
     Attributes
     ----------
@@ -47,6 +49,7 @@ class MeanImputer(BaseImputer):
     """
 
     ends_early: ClassVar[bool] = True
+    uses_predictors: ClassVar[bool] = False
     model_class: ClassVar[type] = MeanModel
     _model: MeanModel
 

@@ -73,6 +73,8 @@ class MissForestImputer(StandardisedImputer):
         Seed or generator. Pass an int for reproducible results.
     missing_values, add_indicator, keep_empty_features, integers, constraints, max_categories
         As in `SinkhornImputer`.
+    columns, exclude, identifiers, predictors, groups, time, derive, applicable
+        As in `SinkhornImputer`.
 
     Attributes
     ----------
@@ -92,7 +94,7 @@ class MissForestImputer(StandardisedImputer):
     """
 
     model_class: ClassVar[type] = MissForestModel
-    _state_version: ClassVar[int] = 3
+    _state_version: ClassVar[int] = 4
 
     def __init__(
         self,

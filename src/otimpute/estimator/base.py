@@ -5,8 +5,8 @@ from __future__ import annotations
 import math
 import time
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
 from numbers import Real
 from typing import Any, ClassVar, Self
 
@@ -21,8 +21,9 @@ from .._random import seed_from
 from .._stored import Array, IfThere, Kind, Labels, ListOf, RecordOf, Scalar, Whole
 from .._warn import warn_user
 from ..exceptions import EmptyColumnWarning, InPython, Message, OtimputeWarning, StoredFileError
-from ..fitting import CellFit, CellModel, Cells, ColumnLayout, FitSummary
-from ..table import Encoding, Family, Table, as_frame, with_fields_of
+from ..fitting import BlockModel, CellFit, CellModel, Cells, ColumnLayout, FitSummary, ModelOf, fit_within_predictors
+from ..knowledge import ColumnRoles, plain_columns, plain_predictors
+from ..table import ColumnKind, Encoding, Family, Table, as_frame, with_fields_of
 from .model_file import Storable
 from .notebook import fit_card
 from .table_parameters import HasTableParameters
@@ -40,6 +41,7 @@ class FitTask:
     values: NDArray[np.floating]  # this and the next three are what `fit_cells` takes
     missing: NDArray[np.bool_]
     layout: ColumnLayout
+    wanted: NDArray[np.bool_]  # which of the missing entries are to be imputed
     seed: int
     begun: float  # in terms of time.perf_counter()
 
@@ -52,6 +54,7 @@ class BaseImputer(Storable, HasTableParameters, TransformerMixin, BaseEstimator,
     """
 
     refines: ClassVar[bool] = False  # whether `fit_cells` makes use of a start
+    uses_predictors: ClassVar[bool] = True  # whether other columns have a say in what is imputed
     ends_early: ClassVar[bool] = False  # whether `fit_cells` returns what it has even if the deadline was over before it began
 
     indicator_columns_: NDArray[np.int64]
@@ -75,7 +78,7 @@ class BaseImputer(Storable, HasTableParameters, TransformerMixin, BaseEstimator,
 
     @classmethod
     def _kinds(cls) -> dict[str, Kind]:
-        own = {"_model": RecordOf((cls.model_class,))} if hasattr(cls, "model_class") else {}
+        own = {"_model": ModelOf(RecordOf((cls.model_class,)))} if hasattr(cls, "model_class") else {}
         return {**super()._kinds(), **own}
 
     @abstractmethod
@@ -164,13 +167,18 @@ class BaseImputer(Storable, HasTableParameters, TransformerMixin, BaseEstimator,
     def read_table(self, X: Any) -> Table:
         """A table with the columns of the fit, as the imputer sees it; the imputer stays as it is."""
         check_is_fitted(self)
-        return self._as_table(self._validated(X, reset=False), self.training_table_.encoding)
+        training = self.training_table_
+        return self._narrowed(self._as_table(self._validated(X, reset=False), training.encoding), training.roles)
 
     def _fit_table(self, X: Any) -> tuple[FitTask, CellFit]:
         task = self.begin_fit(X)
-        fit = self.fit_cells(task.values, task.missing, task.layout, seed=task.seed)
+        fit = self.fit_task(task)
         self.end_fit(task, fit)
         return task, fit
+
+    def fit_task(self, task: FitTask) -> CellFit:
+        """Learn from a table that was read, every column from those that may inform it."""
+        return fit_within_predictors(self, task.values, task.missing, task.layout, seed=task.seed)
 
     def begin_fit(self, X: Any) -> FitTask:
         """Read a table to fit to: the first part of `fit`, for those who fit several imputers together."""
@@ -182,16 +190,20 @@ class BaseImputer(Storable, HasTableParameters, TransformerMixin, BaseEstimator,
         read = self._validated(X, reset=True)
         encoding = self._choose_encoding(read) if kept is None else kept
         table = self._as_table(read, encoding)
+        roles = self._wishes.roles(read, table)
+        table = self._narrowed(table, roles)
         for name in [each for each in vars(self) if each.endswith("_") and each not in _SET_BY_READING]:
             delattr(self, name)  # of an earlier fit
-        self.training_table_ = TrainingTable.of(encoding, table, keep_empty=bool(self.keep_empty_features))
+        self.training_table_ = TrainingTable.of(encoding, table, roles, keep_empty=bool(self.keep_empty_features))
         self.indicator_columns_ = np.flatnonzero(table.holes.any(axis=0)) if self.add_indicator else np.arange(0)
         without_value = np.asarray(table.holes.all(axis=0))
+        self._warn_of_identifiers(table)
         self._warn_of_empty_columns(without_value)
         self._warn_of_columns_left_alone(table, without_value)
         self._check_indicator_names()
-        arrays, layout = self.training_table_.arrays_of(table), self.training_table_.layout
-        return FitTask(table, *arrays, layout, seed_from(getattr(self, "random_state", None)), begun)
+        training = self.training_table_
+        arrays, seed = training.arrays_of(table), seed_from(getattr(self, "random_state", None))
+        return FitTask(table, *arrays, training.layout, training.wanted_of(table), seed, begun)
 
     def end_fit(self, task: FitTask, fit: CellFit) -> None:
         """Take over what was learned: the last part of `fit`."""
@@ -209,8 +221,12 @@ class BaseImputer(Storable, HasTableParameters, TransformerMixin, BaseEstimator,
     def _take_over(self, fit: CellFit, table: Table) -> None:  # noqa: ARG002
         """Keep what was learned from a table."""
         self._model, self.fit_summary_ = fit.model, fit.summary
-        self._publish()
+        self._publish_one()
         fit.summary.warn_if_stopped(self._how_to_resume())
+
+    def _publish_one(self) -> None:
+        if not isinstance(self._model, BlockModel):  # several fits have several of all that
+            self._publish()
 
     def _publish(self) -> None:
         """Set the documented attributes, from the model and the summary of the fit."""
@@ -222,6 +238,18 @@ class BaseImputer(Storable, HasTableParameters, TransformerMixin, BaseEstimator,
     def _encoding_to_keep(self) -> Encoding | None:
         """The encoding of an earlier fit that this one continues."""
         return None
+
+    def _plain_parameter(self, name: str, value: Any) -> Any:
+        if not hasattr(self, "training_table_"):
+            return value
+        training = self.training_table_
+        names = getattr(self, "feature_names_in_", np.arange(self.n_features_in_)).tolist()
+        if name == "columns":
+            return plain_columns(value, training.roles.imputed, names)
+        if name == "exclude":
+            excluded = np.array([code.kind == ColumnKind.EXCLUDED for code in training.encoding.codes])
+            return plain_columns(value, excluded, names)
+        return plain_predictors(value, training.roles, names) if name == "predictors" else value
 
     def __sklearn_is_fitted__(self) -> bool:
         return getattr(self, "_is_fitted", False)
@@ -235,12 +263,19 @@ class BaseImputer(Storable, HasTableParameters, TransformerMixin, BaseEstimator,
         if gaps is not None and len(gaps) != n_columns:
             raise StoredFileError("state.file_gaps_ has other columns than the table; save the imputer again")
         self._is_fitted = True
-        self._publish()
+        self._publish_one()
 
     def _read_new_rows(self, X: Any) -> Table:
         table = self.read_table(X)
         self._warn_of_columns_left_alone(table, self.training_table_.n_missing > 0)
         return table
+
+    def _columns_said(self, table: Table, ask: Callable[[Any, NDArray[np.bool_]], NDArray[np.int64]]) -> NDArray[np.int64]:
+        """The columns that ``ask`` names, given a model and what is to be imputed in new rows; also where there are several."""
+        wanted, model = self.training_table_.wanted_of(table), self.model_
+        if isinstance(model, BlockModel):
+            return model.columns_said(lambda each, block: ask(each, block.of(wanted)))
+        return ask(model, wanted)
 
     def _warn_of_empty_columns(self, without_value: NDArray[np.bool_]) -> None:
         if not without_value.any():
@@ -249,6 +284,13 @@ class BaseImputer(Storable, HasTableParameters, TransformerMixin, BaseEstimator,
         if not self.keep_empty_features:
             fate = "are dropped; set keep_empty_features=True to keep them, empty"
         warn_user(f"no observed value in columns {self._names(np.flatnonzero(without_value))}: they {fate}", EmptyColumnWarning)
+
+    def _warn_of_identifiers(self, table: Table) -> None:
+        found = np.flatnonzero([code.kind == ColumnKind.IDENTIFIER for code in table.codes])
+        if len(found):
+            advice = InPython("; name them in columns or pass identifiers='use' to use them, in exclude to say nothing")
+            said = f"set aside what looks like an identifier: {self._names(found)}"
+            warn_user(Message(said, advice), OtimputeWarning)
 
     def _warn_of_columns_left_alone(self, table: Table, known: NDArray[np.bool_]) -> None:
         idle = np.array([code.family == Family.ANY for code in table.codes])
@@ -279,9 +321,19 @@ class BaseImputer(Storable, HasTableParameters, TransformerMixin, BaseEstimator,
             )
 
     def _choose_encoding(self, read: Any) -> Encoding:
+        idle = self._wishes.idle(read)
         if isinstance(read, nw.DataFrame):
-            return Encoding.of_frame(read, self.constraints, self.max_categories, self._missing_values())
-        return Encoding.of_array(read, self.constraints, self._missing_values())
+            return Encoding.of_frame(read, self.constraints, self.max_categories, self._missing_values(), idle)
+        return Encoding.of_array(read, self.constraints, self._missing_values(), idle)
+
+    def _narrowed(self, table: Table, roles: ColumnRoles) -> Table:
+        """A table whose holes are only those that are to be filled."""
+        if roles.imputed.all():
+            return table
+        passing = np.array([code.kind.passes_unseen for code in table.codes])
+        if (roles.imputed | passing).all():  # which have no holes anyway
+            return table
+        return replace(table, holes=table.holes & roles.imputed)
 
     def _as_table(self, read: Any, encoding: Encoding) -> Table:
         marker = self._missing_values()

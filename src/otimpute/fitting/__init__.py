@@ -10,11 +10,15 @@ from .layout import ColumnLayout
 from .notebook_bar import NotebookBar, in_notebook
 from .progress import Callback, FitProgress, check_callbacks, progress_bar
 from .stop_reason import StopReason
+from .stored_models import ModelOf
 from .summary import CURVES, STOPPED_EARLY, FitSummary
+from .within_predictors import Block, BlockModel, blocks_of, fit_within_predictors, join_fits
 
 __all__ = [
     "CURVES",
     "STOPPED_EARLY",
+    "Block",
+    "BlockModel",
     "Callback",
     "CellFit",
     "CellModel",
@@ -23,11 +27,15 @@ __all__ = [
     "DrawingModel",
     "FitProgress",
     "FitSummary",
+    "ModelOf",
     "NotebookBar",
     "OutOfTime",
     "StopReason",
+    "blocks_of",
     "check_callbacks",
     "columns_of",
+    "fit_within_predictors",
     "in_notebook",
+    "join_fits",
     "progress_bar",
 ]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -30,6 +30,10 @@ class ColumnLayout:
         Names of all columns of the table.
     codes : tuple
         What all columns of the table hold: numbers with bounds, categories, dates.
+    imputed : array of bool [d] or None
+        Which columns of the table are imputed; the missing values of others are nobody's business. None: all.
+    predictors : array of bool [d, d] or None
+        Which columns of the table may inform each of them, row by row. None: all. Honoured by `fit_within_predictors`.
 
     Examples
     --------
@@ -42,6 +46,8 @@ class ColumnLayout:
     scaled: NDArray[np.bool_]
     names: tuple[Any, ...]
     codes: tuple[ColumnCode, ...]
+    imputed: NDArray[np.bool_] | None = None
+    predictors: NDArray[np.bool_] | None = None
 
     @classmethod
     def of_numbers(cls, names: Sequence[Any]) -> ColumnLayout:
@@ -50,13 +56,28 @@ class ColumnLayout:
         return cls(np.arange(n), np.zeros(n, dtype=bool), tuple(names), tuple(NumberCode(ColumnKind.NUMBER) for _ in names))
 
     @classmethod
-    def of(cls, encoding: Encoding, used: NDArray[np.bool_]) -> ColumnLayout:
+    def of(
+        cls,
+        encoding: Encoding,
+        used: NDArray[np.bool_],
+        imputed: NDArray[np.bool_] | None = None,
+        predictors: NDArray[np.bool_] | None = None,
+    ) -> ColumnLayout:
         """The layout of the ``used`` coordinates of an encoded table."""
         names: tuple[Any, ...] = encoding.names or tuple(range(len(encoding.codes)))
-        return cls(encoding.groups[used], encoding.scaled[used], names, encoding.codes)
+        return cls(encoding.groups[used], encoding.scaled[used], names, encoding.codes, imputed, predictors)
 
     def __len__(self) -> int:
         return len(self.groups)
+
+    @property
+    def is_imputed(self) -> NDArray[np.bool_]:
+        """Which columns of the array belong to columns that are imputed."""
+        return np.ones(len(self), dtype=bool) if self.imputed is None else self.imputed[self.groups]
+
+    def only(self, columns: NDArray[np.int64]) -> ColumnLayout:
+        """The layout of some columns of the array, each of which may inform all others."""
+        return replace(self, groups=self.groups[columns], scaled=self.scaled[columns], predictors=None)
 
     @property
     def used(self) -> NDArray[np.bool_]:

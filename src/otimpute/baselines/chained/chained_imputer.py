@@ -231,6 +231,8 @@ class ChainedImputer(BaseImputer):
         Same seed, same result.
     missing_values, add_indicator, keep_empty_features, integers, constraints, max_categories
         As in `SinkhornImputer`.
+    columns, exclude, identifiers, predictors, groups, time, derive, applicable
+        As in `SinkhornImputer`.
 
     Examples
     --------

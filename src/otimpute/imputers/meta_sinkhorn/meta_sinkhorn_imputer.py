@@ -169,6 +169,8 @@ class MetaSinkhornImputer(TransportImputer):
         Constraints on imputed values by column, as in `SinkhornImputer`.
     max_categories : int or None, default=50
         Maximum number of categories used per column, as in `SinkhornImputer`.
+    columns, exclude, identifiers, predictors, groups, time, derive, applicable
+        What you know of the table, as in `SinkhornImputer`.
 
     Attributes
     ----------
@@ -378,7 +380,7 @@ class MetaSinkhornImputer(TransportImputer):
 
     def _read_new_rows(self, X: Any) -> Table:
         table = super()._read_new_rows(X)
-        untaught = self._model.untaught(table.missing[:, ~self.training_table_.empty])
+        untaught = self._columns_said(table, lambda model, wanted: model.untaught(wanted))
         if len(untaught) and self.completer is not None:  # ours only corrects a guess, and begins with no correction
             warn_user(
                 f"columns {self.training_table_.layout.describe(untaught)} with missing values were complete in training, so "

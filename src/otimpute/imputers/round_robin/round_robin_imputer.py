@@ -132,6 +132,8 @@ class RoundRobinImputer(TransportImputer):
         function as ``model`` must be the same again.
     missing_values, add_indicator, keep_empty_features, integers, constraints, max_categories
         As in `SinkhornImputer`.
+    columns, exclude, identifiers, predictors, groups, time, derive, applicable
+        As in `SinkhornImputer`.
 
     Attributes
     ----------
@@ -386,7 +388,7 @@ class RoundRobinImputer(TransportImputer):
 
     def _read_new_rows(self, X: Any) -> Table:
         table = super()._read_new_rows(X)
-        left = self._model.without_model(table.missing[:, ~self.training_table_.empty])
+        left = self._columns_said(table, lambda model, wanted: model.without_model(wanted))
         if len(left):
             advice = "fit with skip_complete=False" if self.skip_complete else "fit on more rows"
             warn_user(
