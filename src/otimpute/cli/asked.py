@@ -9,6 +9,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
+from .._checks import check_choice
 from .method import ColumnChoice, Constraints, MethodChoice, Names
 from .options import Reading, option
 from .parse import named_as_set, parse_column, parse_columns, parse_predictors, parse_wishes
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
     from ..estimator import BaseImputer
     from ..files import TableFile
 
+_IDENTIFIERS = ("set aside", "use")
 _KNOWN = partial(option, "What you know of your table")
 PlanFile = Annotated[
     Path | None, _KNOWN("A .toml or .yaml file with all of this, see otimpute inspect --write-plan; flags win.", metavar="PLAN")
@@ -30,16 +32,21 @@ class Knowledge:
 
     plan: PlanFile = None
     only: Annotated[Names, _KNOWN("Impute only these columns; all others still inform.", metavar="NAME,...")] = None
+    identifiers: Annotated[
+        str | None, _KNOWN("use or 'set aside' columns that look like identifiers.", default="set aside", metavar="WHAT")
+    ] = None
     predictors: Annotated[
-        Names, _KNOWN("Which columns may inform one: income=age,job or income=not:tax_code; or auto.", metavar="COL=NAME,...")
+        Names,
+        _KNOWN("What may inform a column: income=age,job, income=not:tax_code; not:outcome for all; or auto.", metavar="RULE"),
     ] = None
     groups: Annotated[Names, _KNOWN("Columns that tell groups of rows apart, such as a person.", metavar="NAME,...")] = None
     time: Annotated[str | None, _KNOWN("Column with the time within a group.", metavar="NAME")] = None
     derive: Annotated[
-        Names, _KNOWN("A column that follows from others: 'bmi = weight / (height / 100) ** 2'.", metavar="COL=FORMULA")
+        Names, _KNOWN("What holds in every row: 'bmi = weight / (height / 100) ** 2', 'start <= end'.", metavar="RULE")
     ] = None
     applicable: Annotated[
-        Names, _KNOWN("Rows in which a column applies; elsewhere it stays empty: \"pregnancies=sex == 'f'\".", metavar="COL=RULE")
+        Names,
+        _KNOWN("Rows in which a column applies; elsewhere it stays empty: \"pregnancies=sex == 'f'\".", metavar="COL=RULE"),
     ] = None
     methods: Annotated[Names, _KNOWN("Another method for a column: age=gaussian_em.", metavar="COL=METHOD")] = None
     weights: Annotated[str | None, _KNOWN("Column with the weights of rows; not imputed.", metavar="NAME")] = None
@@ -51,7 +58,8 @@ class Knowledge:
             predictors=parse_predictors(self.predictors, names) if self.predictors else None,
             groups=parse_columns("--groups", self.groups, names) if self.groups else None,
             time=parse_column("--time", self.time, names) if self.time else None,
-            derive=parse_wishes("--derive", "'bmi = weight / (height / 100) ** 2'", self.derive, names),
+            identifiers=None if self.identifiers is None else check_choice("--identifiers", self.identifiers, _IDENTIFIERS),
+            derive=self.derive or None,
             applicable=parse_wishes("--applicable", "\"pregnancies=sex == 'f'\"", self.applicable, names),
             methods=parse_wishes("--methods", "age=gaussian_em", self.methods, names),
         )

@@ -23,9 +23,10 @@ def check_draft(path: Path, writing: Replacing) -> None:
     writing.check_model(path)
 
 
-def write_draft(path: Path, table: TableFile, columns: Sequence[ColumnSummary], plan: TablePlan, command: str) -> None:
-    """Write a plan with what is known already, and proposals behind #."""
-    from ..files import RowNumbers, find_reading_hints
+def write_draft(
+    path: Path, table: TableFile, columns: Sequence[ColumnSummary], aside: Sequence[str], plan: TablePlan, command: str
+) -> None:
+    """Write a plan with what is known already, and proposals behind #; columns ``aside`` look like identifiers."""
     from .plan.draft import draft_plan
     from .plan.findings import find, likely_panel
 
@@ -38,7 +39,7 @@ def write_draft(path: Path, table: TableFile, columns: Sequence[ColumnSummary], 
         title=f"What is known of {table.path}: {count(frame.num_rows, 'row')} × {count(frame.num_columns, 'column')}.",
         command=command,
         spelled={each.name: each.missing_as for each in table.columns if each.name in names},
-        identifiers=[each.name for each in find_reading_hints(table) if isinstance(each, RowNumbers) and each.name in names],
+        identifiers=aside,
         panel=likely_panel(frame, found),
     )
     with appears_whole(path) as part:

@@ -14,10 +14,10 @@ from .._text import count, duration, listed, share
 from .apply import load_model
 from .asked import Asked, Knowledge
 from .draft import check_draft, write_draft
-from .learn import n_missing, tell_verdict, trial_of
+from .learn import n_missing, set_aside, tell_verdict, trial_of
 from .method import ColumnChoice, Constraints, MethodChoice
 from .options import Reading, Replacing, Showing, about, command, option
-from .reading_notes import missing_as, reading_notes
+from .reading_notes import USE_IDENTIFIERS, missing_as, reading_notes
 from .show import (
     add_rows,
     bar,
@@ -57,7 +57,7 @@ def inspect(
     if _is_model(file):
         _inspect_model(Path(file), showing)
         return
-    from ..table import describe_columns
+    from ..table import ColumnKind, describe_columns
 
     if write_plan is not None:
         check_draft(write_plan, writing)
@@ -68,16 +68,20 @@ def inspect(
         plan = asked.plan(table)
         used = plan.used(table.frame.column_names)
         finite, infinite = _without_infinity(table.frame.select(used))
-        described = describe_columns(finite, plan.constraints, asked.method.max_categories)
+        aside = set_aside(finite, plan)
+        idle = {used.index(name): ColumnKind.IDENTIFIER for name in aside}
+        described = describe_columns(finite, plan.constraints, asked.method.max_categories, idle)
     spelled = {column.name: column.missing_as for column in table.columns}
     columns = [_describe(table.frame, column) | {"missing_as": spelled[column.name]} for column in described]
-    notes += reading_notes(table, used)
+    notes += [*asked.notes(), *reading_notes(table, [name for name in used if name not in aside])]
+    if aside:
+        notes.append(f"set aside what looks like an identifier: {listed(aside, 20)}; {USE_IDENTIFIERS}")
     if infinite:
         notes.append(f"impute rejects infinite values, as in {listed(infinite)}: replace them, or --exclude these columns")
     patterns = _patterns(table.frame.select(used))
     words = _command(ctx, table.path, write_plan)
     if write_plan is not None:
-        write_draft(write_plan, table, described, plan, shlex.join(words))
+        write_draft(write_plan, table, described, aside, plan, shlex.join(words))
     if showing.json:
         found = {"used": columns, "patterns": patterns, "plan": plan.as_dict(), "notes": notes}
         tell_json(table.describe() | found | ({} if write_plan is None else {"plan_file": write_plan}), err=False)

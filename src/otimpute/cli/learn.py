@@ -121,7 +121,8 @@ class Chosen:
             if not used:
                 raise ValueError(f"all values of {listed(chosen)} are missing, so there is nothing to learn from")
         plan = plan.within(used)
-        notes = [*asked.notes(), *_never_filled(frame, plan.constraints or {}), *reading_notes(table, used)]
+        seen = [name for name in used if name not in set_aside(frame.select(used), plan)]
+        notes = [*asked.notes(), *_never_filled(frame, plan.constraints or {}), *reading_notes(table, seen)]
         empty = [name for name in chosen if name not in used]
         if empty:
             notes.append(f"all values of {listed(empty)} are missing: left empty")
@@ -146,6 +147,17 @@ def learn(source: str, asked: Asked, showing: Showing) -> Fitted:
     imputer.file_gaps_ = [sorted(table.gaps.get(name, ())) for name in used]
     notes += chosen.notes
     return Fitted(table, imputer, method.name, method.seed, used, plan, put_back(table.frame, filled), notes, seconds)
+
+
+def set_aside(frame: Any, plan: TablePlan) -> list[str]:
+    """Return the columns that imputers do not look at, because they look like identifiers."""
+    import narwhals as nw
+
+    from ..knowledge import ColumnWishes
+
+    told = {"identifiers": "set aside"} | plan.parameters()
+    wishes = ColumnWishes(told.get("columns"), None, told["identifiers"], plan.predictors, plan.constraints)
+    return [frame.column_names[k] for k in wishes.idle(nw.from_native(frame, eager_only=True))]
 
 
 def _never_filled(frame: Any, wishes: dict[str, dict[str, Any]]) -> list[str]:

@@ -23,6 +23,8 @@ _ELSEWHERE = {
     "checkpoint": "--checkpoint", "verbose": "--quiet", "max_categories": "--max-categories", "missing_values": "--na",
     "delta": "--delta",
     "constraints": "--bounds, --integer, --non-negative, --categories or --ordered",
+    "columns": "--only", "exclude": "--exclude", "identifiers": "--identifiers", "predictors": "--predictors",
+    "groups": "--groups", "time": "--time", "derive": "--derive", "applicable": "--applicable", "methods": "--methods",
 }  # fmt: skip
 # These take Python objects, or would change the columns of the output.
 _PYTHON_ONLY = ("callbacks", "completer", "warm_start", "add_indicator", "keep_empty_features", "integers")
@@ -143,7 +145,9 @@ class MethodChoice:
         for name in given.keys() - known:
             raise ValueError(f"{_ELSEWHERE[name]} is not for method {self.name!r}; leave it out, or pass --method sinkhorn")
         accepted = known - _ELSEWHERE.keys() - set(_PYTHON_ONLY)
-        parameters = _settings_of(plan, accepted, self.name) | parse_settings(self.settings or [], accepted, _ELSEWHERE, self.name)
+        parameters = _settings_of(plan, accepted, self.name) | parse_settings(
+            self.settings or [], accepted, _ELSEWHERE, self.name
+        )
         if isinstance(experts := parameters.get("experts"), str):
             parameters["experts"] = [name.strip() for name in experts.split(",")]
         imputer.set_params(**given, **parameters, max_categories=self.max_categories)

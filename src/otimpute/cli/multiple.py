@@ -145,9 +145,7 @@ def _drawing(asked: Asked, *, with_delta: bool) -> Any:
     classes = {cls.__name__ for cls in DRAWING}
     able = [name for name, entry in METHODS.items() if entry.location.rpartition(":")[2] in classes]
     if method.name in METHODS and method.name not in able:
-        raise ValueError(
-            f"--multiple needs random draws, which --method {method.name} does not make; pass {listed(able, 20)}"
-        )
+        raise ValueError(f"--multiple needs random draws, which --method {method.name} does not make; pass {listed(able, 20)}")
     for option, given in (("--max-seconds", method.max_seconds), ("--checkpoint", method.checkpoint)):
         if given is not None:
             raise ValueError(f"{option} is not for --multiple; leave it out")

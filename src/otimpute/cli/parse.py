@@ -81,16 +81,19 @@ def parse_column(option: str, text: str, names: Sequence[str]) -> str:
 
 
 def parse_predictors(texts: Sequence[str], names: Sequence[str]) -> str | dict[str, Any]:
-    """Parse which columns may inform others, from ``column=a,b``, ``column=not:a,b`` or ``auto``.
+    """Parse which columns may inform others, from ``column=a,b``, ``column=not:a,b``, ``not:a,b`` for all, or ``auto``.
 
-    >>> parse_predictors(["x=y", "y=not:z"], ["x", "y", "z"])
-    {'x': ['y'], 'y': {'not': ['z']}}
+    >>> parse_predictors(["x=y", "y=not:z", "not:w"], ["w", "x", "y", "z"])
+    {'x': ['y'], 'y': {'not': ['z']}, 'not': ['w']}
     """
     if list(texts) == ["auto"]:
         return "auto"
     chosen: dict[str, Any] = {}
     for text in texts:
-        column, others = _split("--predictors", "income=age,job, income=not:tax_code or auto", text, names)
+        if text.startswith("not:"):
+            chosen["not"] = parse_columns("--predictors", [text.removeprefix("not:")], names)
+            continue
+        column, others = _split("--predictors", "income=age,job, income=not:tax_code, not:outcome or auto", text, names)
         denied = others.removeprefix("not:")
         parsed = parse_columns("--predictors", [denied], names)
         chosen[column] = {"not": parsed} if denied != others else parsed
@@ -100,8 +103,8 @@ def parse_predictors(texts: Sequence[str], names: Sequence[str]) -> str | dict[s
 def parse_wishes(option: str, example: str, texts: Sequence[str] | None, names: Sequence[str]) -> dict[str, str] | None:
     """Parse a column and a text for it from ``column=text``, each column once.
 
-    >>> parse_wishes("--derive", "a = b", ["total = x + y"], ["total", "x", "y"])
-    {'total': 'x + y'}
+    >>> parse_wishes("--methods", "age=knn", ["age = knn"], ["age"])
+    {'age': 'knn'}
     """
     wishes: dict[str, str] = {}
     for text in texts or []:

@@ -15,6 +15,9 @@ _OPTIONS = {
     "decimal": "--decimal", "imputer.save()": "otimpute fit", "force": "--force", "quote": "--quote", "sheet": "--sheet",
     "na_values": "--na", "keep_values": "--keep", "delimiter": "--delimiter", "header": "--no-header",
     "day_first": "--day-first or --month-first", "delta": "--delta", "m": "--multiple",
+    "columns": "--only", "exclude": "--exclude", "identifiers": "--identifiers", "predictors": "--predictors",
+    "groups": "--groups", "time": "--time", "derive": "--derive", "applicable": "--applicable", "methods": "--methods",
+    "sample_weight": "--weights",
 }  # fmt: skip
 # Replacements of scikit-learn's warnings, by type.
 _OF_OTHERS = {"ConvergenceWarning": "ice: the imputed values had not converged after max_iter rounds"}

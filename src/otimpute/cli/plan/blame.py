@@ -12,9 +12,7 @@ from .document import Keys
 _PARAMETERS = {"only": "columns", "na": "na_values", "keep": "keep_values"}  # keys with another name in Python
 
 
-def blamed(
-    error: Exception, content: Mapping[str, Any], flags: Mapping[str, Any]
-) -> Keys | None:
+def blamed(error: Exception, content: Mapping[str, Any], flags: Mapping[str, Any]) -> Keys | None:
     """Return the key of a file that an error names, the more exact the better; None if it names none, or one of flags.
 
     >>> content = {"constraints": {"age": {"bounds": [0, 120]}}, "time": "year"}

@@ -80,9 +80,9 @@ def _read_toml(path: str, text: str) -> tuple[dict[str, Any], dict[Keys, int]]:
 
 
 def _toml_lines(text: str) -> Iterator[tuple[Keys, int]]:
-    """Yield keys and their lines; keys in tables of one line, ``{...}``, have the line of the key before it.
+    r"""Yield keys and their lines; keys in tables of one line, ``{...}``, have the line of the key before it.
 
-    >>> list(_toml_lines('time = "year"\\n[constraints]\\nage.integer = true'))
+    >>> list(_toml_lines('time = "year"\n[constraints]\nage.integer = true'))
     [(('time',), 1), (('constraints',), 2), (('constraints', 'age'), 3), (('constraints', 'age', 'integer'), 3)]
     """
     around: Keys = ()

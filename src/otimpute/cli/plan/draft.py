@@ -73,8 +73,7 @@ class _Draft:
     ) -> Iterator[str]:
         """Yield the lines of a table with a line for each column."""
         known = self.known.get(key, {})
-        if isinstance(known, str):  # predictors = "auto"
-            yield from self.said(key, text)
+        if not isinstance(known, Mapping):  # predictors = "auto", derive = ["start <= end"]: above all tables
             return
         yield ""
         yield from (f"# {line}" for line in text)
@@ -98,14 +97,18 @@ def _lines(draft: _Draft, title: str, command: str) -> Iterator[str]:
 
 def _lines_of_values(draft: _Draft) -> Iterator[str]:
     said, most = draft.said, [each.name for each in draft.holed[:_MOST_PROPOSED]]
-    yield from said("na", ["na: how missing values are spelled, in all columns or by column. Found:", *_spellings(draft)], _gaps(draft))
+    yield from said(
+        "na", ["na: how missing values are spelled, in all columns or by column. Found:", *_spellings(draft)], _gaps(draft)
+    )
     yield from said("keep", ['keep: what looks like a missing value and is an answer, such as keep = {answer = ["None"]}'])
     about = ['exclude: columns that are neither imputed nor looked at, such as exclude = ["remarks"]']
     if draft.identifiers:
-        about.append(f"Likely identifiers, which say nothing about other rows: {listed(draft.identifiers, 20)}.")
+        about.append(f'Set aside as identifiers, unless identifiers = "use": {listed(draft.identifiers, 20)}.')
     yield from said("exclude", about, draft.identifiers)
     yield from said("columns", ['columns: the only ones that are used, such as columns = ["age", "income"]'])
     yield from said("only", ["only: the columns that are imputed; all others still inform."], most)
+    if "identifiers" in draft.known:
+        yield from said("identifiers", ['identifiers: "use" or "set aside" columns that look like identifiers.'])
     yield from said("weights", ['weights: the column that says how many times a row counts, such as weights = "weight"'])
     about = ["groups: whose rows belong together, such as the visits of a patient; time: when a row was observed."]
     group, time = draft.panel or (None, None)
@@ -114,6 +117,9 @@ def _lines_of_values(draft: _Draft) -> Iterator[str]:
     yield from said("groups", about, group)
     yield from said("time", [], time)
     yield from said("method", ["method: which one imputes; its parameters are under [settings]."], "auto")
+    for key in ("predictors", "derive"):
+        if not isinstance(draft.known.get(key, {}), Mapping):
+            yield from said(key, [f"{key}: as said before."])
     yield from said("max_categories", ["max_categories: how many are used of a column; rarer ones are never imputed."], 50)
 
 
@@ -129,7 +135,9 @@ def _lines_of_tables(draft: _Draft) -> Iterator[str]:
     about = 'Which columns may inform one: some, ["age", "job"], or all but some, {not = ["tax_code"]}.'
     yield from table("predictors", [about], {name: names for name, names in others.items() if names}, notes)
     yield from table("derive", ["Columns that follow from others, such as", '  bmi = "weight / (height / 100) ** 2"'])
-    yield from table("applicable", ["Rows in which a column applies; it stays empty in others, such as", '  visits = "age > 12"'])
+    yield from table(
+        "applicable", ["Rows in which a column applies; it stays empty in others, such as", '  visits = "age > 12"']
+    )
     numbers = {each.name: "gaussian_em" for each in most if each.kind in _SCALES}
     yield from table("methods", ["Another method for a column."], numbers)
 

@@ -69,7 +69,9 @@ def likely_panel(frame: Any, found: Sequence[Finding]) -> tuple[str, str] | None
     from ...table import ColumnKind
 
     complete = [each for each in found if each.n_missing == 0 and (each.n_distinct or 0) > 1 and not each.is_unique]
-    times = [each for each in complete if each.kind == ColumnKind.MOMENT or (_TIMES.search(each.name) and each.kind == "integer")]
+    times = [
+        each for each in complete if each.kind == ColumnKind.MOMENT or (_TIMES.search(each.name) and each.kind == "integer")
+    ]
     groups = [each for each in complete if each not in times and _may_name_groups(each)]
     for time in sorted(times, key=lambda each: _TIMES.search(each.name) is None):
         for group in sorted(groups, key=lambda each: -(each.n_distinct or 0)):

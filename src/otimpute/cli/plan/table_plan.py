@@ -16,13 +16,17 @@ from ..parse import parse_range
 from ..spelling import in_options
 from .blame import blamed
 from .document import Document, Keys, PlanError, dotted
+from .rules import rules_without, targets_of
 from .shapes import PLAN
 
 _ALL_OTHERS = "*"  # in `na` and `keep`: all columns that are not named
 _SPELLINGS = ("na", "keep")
 _BY_COLUMN = ("constraints", "predictors", "derive", "applicable", "methods", *_SPELLINGS)
 _COLUMNS = ("columns", "exclude", "only", "weights", "groups", "time")
-_OF_IMPUTERS = {"only": "columns"} | {key: key for key in ("predictors", "groups", "time", "derive", "applicable", "methods")}
+_AS_NAMED = ("identifiers", "predictors", "groups", "time", "derive", "applicable", "methods")
+_OF_IMPUTERS = {"only": "columns"} | {key: key for key in _AS_NAMED}
+_NOT = "not"  # in `predictors`: columns that inform nobody
+_NO_COLUMNS = {("na", _ALL_OTHERS), ("keep", _ALL_OTHERS), ("predictors", _NOT)}
 
 
 @dataclass(frozen=True)
@@ -34,6 +38,7 @@ class TablePlan:
     columns: Sequence[str] | None = None  # used
     exclude: Sequence[str] | None = None  # not used
     only: Sequence[str] | None = None  # imputed; others inform
+    identifiers: str | None = None  # whether what looks like an identifier is used
     weights: str | None = None
     groups: str | Sequence[str] | None = None
     time: str | None = None
@@ -42,7 +47,7 @@ class TablePlan:
     settings: Mapping[str, Any] | None = None  # parameters of the method
     constraints: Mapping[str, Mapping[str, Any]] | None = None
     predictors: str | Mapping[str, Any] | None = None
-    derive: Mapping[str, str] | None = None
+    derive: Mapping[str, str] | Sequence[str] | None = None
     applicable: Mapping[str, str] | None = None
     methods: Mapping[str, str] | None = None
     document: Document | None = field(default=None, compare=False, repr=False)  # where most of this is written
@@ -70,6 +75,8 @@ class TablePlan:
                 own[key] = {**two, **one}
                 if key == "constraints":
                     own[key] = {name: {**two.get(name, {}), **one.get(name, {})} for name in own[key]}
+            elif key == "derive" and one and two:
+                own[key] = [*rules_without(two, targets_of(one)), *rules_without(one, ())]
         return replace(other, **own)
 
     def check_columns(self, names: Sequence[str]) -> None:
@@ -83,7 +90,7 @@ class TablePlan:
     def within(self, used: Sequence[str]) -> TablePlan:
         """Return what concerns these columns; wishes for others are dropped."""
         own = {
-            key: {name: wish for name, wish in wishes.items() if name in used} or None
+            key: {name: wish for name, wish in wishes.items() if name in used or (key, name) == ("predictors", _NOT)} or None
             for key in _BY_COLUMN
             if key not in _SPELLINGS and isinstance(wishes := getattr(self, key), Mapping)
         }
@@ -93,7 +100,8 @@ class TablePlan:
 
     def parameters(self) -> dict[str, Any]:
         """Return what imputers are told, besides constraints, as their parameters."""
-        return {parameter: value for key, parameter in _OF_IMPUTERS.items() if (value := getattr(self, key)) is not None}
+        told = {parameter: value for key, parameter in _OF_IMPUTERS.items() if (value := getattr(self, key)) is not None}
+        return {"identifiers": "use"} | told if self.columns else told  # who names the columns means them
 
     def used(self, names: Sequence[str]) -> list[str]:
         """Return the columns that are used, in the order of the table."""
@@ -157,7 +165,7 @@ class TablePlan:
             yield from (((key,), name) for name in ([named] if isinstance(named, str) else named))
         for key in _BY_COLUMN:
             for name, wish in content[key].items() if isinstance(content.get(key), Mapping) else ():
-                if not (key in _SPELLINGS and name == _ALL_OTHERS):
+                if (key, name) not in _NO_COLUMNS:
                     yield (key, name), name
                 if key == "predictors":
                     others = wish["not"] if isinstance(wish, Mapping) else wish
@@ -171,7 +179,8 @@ def _spellings(value: Any, document: Document) -> dict[str | None, list[str]]:  
 
 def _constraints(value: Any, document: Document) -> dict[str, dict[str, Any]]:
     return {
-        name: wish | ({"bounds": _bounds(wish["bounds"], ("constraints", name, "bounds"), document)} if "bounds" in wish else {})
+        name: wish
+        | ({"bounds": _bounds(wish["bounds"], ("constraints", name, "bounds"), document)} if "bounds" in wish else {})
         for name, wish in value.items()
     }
 

@@ -12,10 +12,10 @@ from .document import dotted
 
 
 def toml_value(value: Any) -> str:
-    """Write a value in one line.
+    r"""Write a value in one line.
 
     >>> toml_value({"bounds": (0, 120.0), "integer": True, "categories": ["a", 'b"']})
-    '{bounds = [0, 120.0], integer = true, categories = ["a", "b\\\\""]}'
+    '{bounds = [0, 120.0], integer = true, categories = ["a", "b\\""]}'
     """
     if isinstance(value, bool):
         return "true" if value else "false"
