@@ -21,7 +21,7 @@ from ..baselines import GaussianEMImputer, MeanImputer
 from ..catalogue import EXPERTS, METHODS, imputer_classes
 from ..estimator import BaseImputer, Unfitted
 from ..exceptions import DivergedError
-from ..fitting import CellFit, CellModel, Cells, ColumnLayout, StopReason
+from ..fitting import CellFit, CellModel, Cells, ColumnLayout, StopReason, fit_within_predictors
 from ._left_out import OUT_OF_TIME, LeftOut, Why
 from ._scikit_learn import ScikitLearnImputer, is_scikit_learn
 
@@ -195,7 +195,9 @@ def _fit_expert(task: ExpertTask, layout: ColumnLayout, clock: Clock) -> ExpertF
     try:
         if not task.expert.ends_early:
             check_deadline(deadline)
-        fit = task.expert.fit_cells(task.values, task.missing, layout, seed=seed, start=task.start, deadline=deadline)
+        fit = fit_within_predictors(
+            task.expert, task.values, task.missing, layout, seed=seed, start=task.start, deadline=deadline
+        )
     except OutOfTime:
         return ExpertFit(None, OUT_OF_TIME, time.perf_counter() - begun)
     except _FAILURES as error:

@@ -15,6 +15,7 @@ from .._threads import Workers
 from ..estimator import BaseImputer
 from ..fitting import ColumnLayout
 from ..table import ColumnKind, NumberCode
+from ._blocks import try_in_blocks
 from ._class_chances import ClassChances, HiddenLabels, calibrate, class_chances
 from ._draws import DrawRule
 from ._error_bars import ErrorBars, describe_cells
@@ -23,7 +24,7 @@ from ._left_out import OUT_OF_TIME, LeftOut
 from ._model import AutoModel
 from ._panel import FittedExperts, disagreement, fit_experts
 from ._time_plan import plan_final_fit
-from ._trial import Cells, Columns, Trial, Weighed, fold_of, sample_rows, try_experts, weigh
+from ._trial import Cells, Columns, Trial, Weighed, fold_of, sample_rows, weigh
 
 _MOST_ROWS = 50_000  # that experts are fitted on; further rows are new ones to them
 _FOR_TRIAL = 0.5  # of the time there is
@@ -55,14 +56,15 @@ def learn(
     seed: int,
     n_threads: int,
     progress: Callable[[int, int], None],
+    wanted: NDArray[np.bool_] | None = None,
 ) -> Learned:
-    """Learn from a table with holes within about ``limit`` seconds."""
+    """Learn from a table with holes within about ``limit`` seconds; those ``wanted`` are to be imputed."""
     begun = time.perf_counter()
     columns = Columns.of(values, missing, layout)
     values = columns.clip_outliers(values, missing)
-    trial = try_experts(
-        experts, layout, values, missing, columns, draws=draws, n_splits=n_splits, seed=seed, n_threads=n_threads,
-        stop_at=begun + _FOR_TRIAL * limit, progress=progress,
+    trial = try_in_blocks(
+        experts, layout, values, missing, columns, wanted=missing if wanted is None else wanted, draws=draws,
+        n_splits=n_splits, seed=seed, n_threads=n_threads, stop_at=begun + _FOR_TRIAL * limit, progress=progress,
     )  # fmt: skip
     tried, weighed, n_rows = trial.names, weigh(trial, columns), _MOST_ROWS
     if np.isfinite(limit):

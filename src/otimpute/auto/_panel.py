@@ -16,7 +16,7 @@ from ..baselines.gaussian_em import GaussianEMModel
 from ..baselines.refining import RefiningModel
 from ..estimator import BaseImputer
 from ..exceptions import DivergedError
-from ..fitting import CellModel, ColumnLayout, columns_of
+from ..fitting import BlockModel, CellModel, ColumnLayout, ModelOf, columns_of
 from ._experts import MEAN, MODELS, NO_LIMIT, Clock, ExpertTask, fit_experts_to
 from ._left_out import LeftOut
 from ._trial import Cells, Columns, Trial, share_out
@@ -26,12 +26,13 @@ from ._weights import combine
 class ModelOfExpert(Kind):
     """A model of one of otimpute's imputers inside another model; which columns vary may differ between them."""
 
-    _record = RecordOf(MODELS)
+    _record = ModelOf(RecordOf(MODELS))
 
     def pack(self, value: Any, place: Place) -> Any:
-        if not isinstance(value, MODELS):
+        models = value.models if isinstance(value, BlockModel) else [value]
+        if not all(isinstance(each, MODELS) for each in models):
             raise TypeError(
-                f"model files hold what otimpute's imputers learn, and {type(value).__name__} is none of that: leave the "
+                f"model files hold what otimpute's imputers learn, and {type(models[0]).__name__} is none of that: leave the "
                 "expert out, or pickle the fitted imputer"
             )
         return self._record.pack(value, place)
@@ -157,6 +158,8 @@ def fit_experts(
 
 def _as_tried(expert: BaseImputer, tried: CellModel | None) -> BaseImputer:
     """A Gaussian that was cut short in the trial gets no further in the end, so that what was found out is true of it."""
-    if isinstance(tried, GaussianEMModel) and tried.method is not None and not tried.method.converged:
-        expert = clone(expert).set_params(max_iter=tried.method.n_iterations)
+    models = tried.models if isinstance(tried, BlockModel) else [tried]
+    methods = [each.method for each in models if isinstance(each, GaussianEMModel) and each.method is not None]
+    if not all(method.converged for method in methods):
+        expert = clone(expert).set_params(max_iter=max(method.n_iterations for method in methods))
     return expert

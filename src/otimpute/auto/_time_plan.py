@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..baselines.gaussian_em import GaussianEMModel
-from ..fitting import CellModel
+from ..fitting import CellModel, is_made_of
 from ._experts import MEAN
 from ._trial import Cells, Columns, Trial, Weighed, weigh
 
@@ -49,7 +49,7 @@ def plan_final_fit(
 
     while True:
         counts = {name: float(weight) for name, weight in zip(trial.names, weighed.weights.mean(axis=0), strict=True)}
-        stay = [name for name in trial.names if name in (MEAN, *needed) or isinstance(trial.fitted[name], GaussianEMModel)]
+        stay = [name for name in trial.names if name in (MEAN, *needed) or is_made_of(trial.fitted[name], GaussianEMModel)]
         fitted = [name for name in trial.names if name in stay or counts[name] > 0]
         for size in sizes:
             if sum(seconds(name, size) for name in fitted) <= _USED * seconds_left:

@@ -14,11 +14,11 @@ from .._random import generator
 from .._stored import stored
 from ..baselines.gaussian_em import GaussianEMModel
 from ..estimator import BaseImputer, Missingness, hide_like_missing
-from ..fitting import CellModel, ColumnLayout, columns_of
+from ..fitting import CellModel, ColumnLayout, ask_model, columns_of, is_made_of
 from ..table import FARTHEST, ColumnKind, Standardiser, few_values
 from ._experts import MEAN, Clock, ExpertFit, ExpertTask, fit_experts_to
 from ._left_out import LeftOut
-from ._weights import combine, learn_weights
+from ._weights import combine, learn_in_pools, learn_weights
 
 _SHARE_HIDDEN = 0.15  # of a column's observed values in one split: more would make another table of it
 _SHARE_OF_COMPLETE = 0.03  # of a column's without holes: those that help to fill the others mostly stay
@@ -75,6 +75,12 @@ class Columns:
         clipped[far] = self.scaler.restore(np.sign(z[far]) * self.farthest[column], column)
         return clipped
 
+    def only(self, columns: NDArray[np.int64]) -> Columns:
+        """Those of some coordinates."""
+        scaler = self.scaler.only(columns)
+        group = np.unique(self.group[columns], return_inverse=True)[1]
+        return Columns(scaler, group, self.low[columns], self.high[columns], self.farthest[columns])
+
     @property
     def width(self) -> NDArray[np.int64]:
         """How many coordinates each column of the table has."""
@@ -123,6 +129,7 @@ class Trial:
     odds: Cells  # [R, n_groups]: of being missing, relative to the typical row
     seconds: Mapping[str, float]  # that an expert took for them
     fitted: Mapping[str, CellModel]  # what experts learned in the first split
+    pool: NDArray[np.int64] | None = None  # [n_groups]: columns whose weights borrow from each other; None: all do
 
     def only(self, names: Collection[str]) -> Trial:
         """The same trial, had only these experts been asked."""
@@ -130,7 +137,7 @@ class Trial:
         kept = tuple(self.names[k] for k in chosen)
         first = [k for k in chosen if k < self.n_first]
         start = share_out(self.first_weights[:, first], list(kept[: len(first)]))
-        tells = any(isinstance(self.fitted[name], GaussianEMModel) for name in kept)
+        tells = any(is_made_of(self.fitted[name], GaussianEMModel) for name in kept)
         return replace(
             self,
             names=kept,
@@ -154,19 +161,22 @@ def try_experts(
     n_threads: int,
     stop_at: float = math.inf,
     progress: Callable[[int, int], None] = lambda *_: None,
+    wanted: NDArray[np.bool_] | None = None,
+    is_sampled: bool = False,
 ) -> Trial:
     """Hide values several times the way values are missing, let all experts fill them in, and see.
 
     Experts that refine start from the best combination of the others, as they will in the end. Where time is short, there are
-    fewer splits, and experts that take too long for one are left out.
+    fewer splits, and experts that take too long for one are left out. Values are hidden in columns that are imputed; ``wanted``
+    are the missing entries that count as such.
     """
     rng = generator(seed, "hidden")
-    most = _MOST_ROWS if math.isinf(stop_at) else min(_MOST_ROWS, max(_FEWEST_ROWS, _MOST_CELLS // missing.shape[1]))
-    rows = sample_rows(missing, most, rng)
+    rows = np.arange(len(missing)) if is_sampled else sample_rows_to_try(missing, rng, stop_at)
+    wanted = (missing if wanted is None else wanted)[rows]
     values, missing = values[rows], missing[rows]
-    how = Missingness.of(values, missing, columns.group, rng)
-    needs_chances = draws or any(code.has_labels for code in layout.codes)
-    hidden, stands_for = _hide(how, columns, n_splits, _ENOUGH_FOR_CHANCES if needs_chances else _ENOUGH_HIDDEN, rng)
+    how = Missingness.of(values, missing, columns.group, rng, wanted)
+    n_splits = n_splits or n_splits_for(missing, layout, columns, draws=draws)
+    hidden, stands_for = _hide(how, layout, columns, n_splits, rng)
     holes = [missing | each for each in hidden]
     first = [name for name, expert in experts.items() if not expert.refines]
     second = [name for name, expert in experts.items() if expert.refines]
@@ -239,13 +249,32 @@ def try_experts(
     )
 
 
+def sample_rows_to_try(missing: NDArray[np.bool_], rng: np.random.Generator, stop_at: float) -> NDArray[np.int64]:
+    """The rows that experts are tried on, fewer where time is short."""
+    most = _MOST_ROWS if math.isinf(stop_at) else min(_MOST_ROWS, max(_FEWEST_ROWS, _MOST_CELLS // missing.shape[1]))
+    return sample_rows(missing, most, rng)
+
+
+def n_splits_for(missing: NDArray[np.bool_], layout: ColumnLayout, columns: Columns, *, draws: bool) -> int:
+    """How many times values are to be hidden, until there are enough of the typical column that is imputed."""
+    needs_chances = draws or any(code.has_labels for code in layout.codes)
+    firsts = columns.is_first(np.arange(len(columns.group)))
+    n_observed = (~missing[:, firsts & _or_all(layout.is_imputed)]).sum(axis=0)
+    at_once = float(np.median(n_observed)) * _SHARE_HIDDEN
+    enough = _ENOUGH_FOR_CHANCES if needs_chances else _ENOUGH_HIDDEN
+    return min(math.ceil(enough / max(at_once, 1.0)), _MOST_SPLITS)
+
+
+def _or_all(flags: NDArray[np.bool_]) -> NDArray[np.bool_]:
+    return flags if flags.any() else np.ones_like(flags)
+
+
 def _hide(
-    how: Missingness, columns: Columns, n_splits: int | None, enough: int, rng: np.random.Generator
+    how: Missingness, layout: ColumnLayout, columns: Columns, n_splits: int, rng: np.random.Generator
 ) -> tuple[list[NDArray[np.bool_]], list[Cells]]:
     """What is hidden in every split, and how many missing values each stands for."""
-    share = np.where(how.missing.any(axis=0), _SHARE_HIDDEN, _SHARE_OF_COMPLETE if how.missing.any() else _SHARE_HIDDEN)
-    at_once = float(np.median((~how.missing).sum(axis=0))) * _SHARE_HIDDEN
-    n_splits = n_splits or min(math.ceil(enough / max(at_once, 1.0)), _MOST_SPLITS)
+    share = np.where(how.wanted.any(axis=0), _SHARE_HIDDEN, _SHARE_OF_COMPLETE if how.wanted.any() else _SHARE_HIDDEN)
+    share = np.where(_or_all(layout.is_imputed)[columns.is_first(np.arange(len(columns.group)))], share, 0.0)
     chosen = [hide_like_missing(how, share, rng) for _ in range(n_splits)]
     return [hidden[:, columns.group] for hidden, _ in chosen], [weight[:, columns.group] for _, weight in chosen]
 
@@ -253,9 +282,10 @@ def _hide(
 def conditional_std(models: Sequence[CellModel], missing: NDArray[np.bool_], columns: Columns) -> Cells:
     """How far missing entries may lie from their expectation, as the first Gaussian among the experts has it; 0 without one."""
     for model in models:
-        if isinstance(model, GaussianEMModel):
+        if is_made_of(model, GaussianEMModel):
             unit = columns.scaler.unit[columns_of(missing)]
-            return np.asarray(model.conditional_std(missing) / np.where(unit > 0, unit, np.inf))
+            std = ask_model(model, missing, lambda each, seen, _: each.conditional_std(seen(missing)))
+            return np.asarray(std / np.where(unit > 0, unit, np.inf))
     return np.zeros(int(missing.sum()))
 
 
@@ -310,12 +340,12 @@ def weigh(trial: Trial, columns: Columns) -> Weighed:
     """Weights by column, from errors on hidden cells."""
     group = columns.group[trial.column]
     errors = trial.guesses - trial.truth[:, None]
-    weights = learn_weights(errors, group, columns.width)
+    weights = learn_in_pools(errors, group, columns.width, trial.pool)
     held_out = np.empty(len(trial.truth))
     fold = fold_of(trial, columns)
     for each in np.unique(fold):
         mine = fold == each
-        from_others = learn_weights(errors[~mine], group[~mine], columns.width)
+        from_others = learn_in_pools(errors[~mine], group[~mine], columns.width, trial.pool)
         held_out[mine] = combine(trial.guesses[mine], from_others[group[mine]])
     mean = trial.names.index(MEAN)
     no_better = np.zeros(columns.n_groups, dtype=bool)

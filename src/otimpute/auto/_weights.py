@@ -43,6 +43,20 @@ def learn_weights(errors: NDArray[np.float64], group: NDArray[np.int64], width: 
     return np.array([_without_crumbs(_minimise(relative[mine], overall, borrowed)) for mine in cells])
 
 
+def learn_in_pools(
+    errors: NDArray[np.float64], group: NDArray[np.int64], width: NDArray[np.int64], pool: NDArray[np.int64] | None
+) -> NDArray[np.float64]:
+    """`learn_weights` of columns that only borrow from those of their ``pool [G]``; from all where it is None."""
+    if pool is None:
+        return learn_weights(errors, group, width)
+    weights = np.empty((len(width), errors.shape[1]))
+    for each in np.unique(pool):
+        columns = np.flatnonzero(pool == each)
+        mine = pool[group] == each
+        weights[columns] = learn_weights(errors[mine], np.searchsorted(columns, group[mine]), width[columns])
+    return weights
+
+
 def combine(guesses: NDArray[np.float64], weights: NDArray[np.float64]) -> NDArray[np.float64]:
     """The weighted mean of the guesses ``[N, E]`` for each cell."""
     return np.asarray((guesses * weights).sum(axis=1))

@@ -20,10 +20,10 @@ from .._stored import ByName, IfThere, Kind, Plain, RecordOf, Scalar
 from .._threads import Workers, n_threads, single_blas_thread
 from .._warn import warn_user
 from ..baselines import GaussianMixtureImputer
-from ..estimator import BaseImputer, HiddenValues, TableParameters
+from ..estimator import BaseImputer, FitTask, HiddenValues, TableParameters
 from ..exceptions import FitStoppedWarning, Message, OtimputeWarning, StoredFileError, Term
 from ..fitting import CellFit, Cells, ColumnLayout, FitProgress, progress_bar
-from ..table import Table, seconds_of
+from ..table import ColumnKind, Table, seconds_of
 from ._experts import MIXTURE, ExpertsParameter, add_shrunk, read_experts
 from ._learn import learn
 from ._left_out import LeftOut, Why
@@ -44,8 +44,8 @@ class AutoFit(CellFit):
     def weights(self) -> dict[Any, dict[str, float]]:
         """By column, the weight of each expert."""
         panel = self.model.panel
-        rows = zip(self.findings.names, panel.weights, strict=True)
-        return {name: dict(zip(panel.names, row.tolist(), strict=True)) for name, row in rows}
+        rows = zip(self.findings.names, panel.weights, self.findings.imputed, strict=True)
+        return {name: dict(zip(panel.names, row.tolist(), strict=True)) for name, row, is_imputed in rows if is_imputed}
 
 
 @dataclass(frozen=True)
@@ -53,6 +53,7 @@ class CompleteTable:
     """Stands for a model that nobody needed yet: experts are tried when there is something to impute, which may be never."""
 
     values: NDArray[np.float64]
+    missing: NDArray[np.bool_]  # of which nothing is to be imputed
     layout: ColumnLayout
     seed: int
     imputer: AutoImputer
@@ -61,8 +62,12 @@ class CompleteTable:
         """Learn, then impute."""
         if not missing.any():
             return np.empty(0)
-        nothing = np.zeros(self.values.shape, dtype=bool)
-        return self.imputer._learn(self.values, nothing, self.layout, self.seed).model.impute_cells(values, missing)
+        return self.learn().model.impute_cells(values, missing)
+
+    def learn(self) -> AutoFit:
+        """What there is to learn from the table."""
+        nothing = np.zeros(self.missing.shape, dtype=bool)
+        return self.imputer._learn(self.values, self.missing, nothing, self.layout, self.seed)
 
 
 class AutoImputer(BaseImputer):
@@ -271,7 +276,7 @@ class AutoImputer(BaseImputer):
         """The model; of a complete table it is learned when there are rows to impute."""
         model = super().model_
         if isinstance(model, CompleteTable):
-            fit = self._learn(model.values, np.zeros(model.values.shape, dtype=bool), model.layout, model.seed)
+            fit = model.learn()
             self._model = fit.model
             self._note(fit)  # the verdict stays that of the table that was fitted
             return fit.model
@@ -287,9 +292,23 @@ class AutoImputer(BaseImputer):
         start: Cells | None = None,  # noqa: ARG002
         deadline: float = math.inf,
     ) -> CellFit:
-        if not missing.any():
-            return CellFit(np.empty(0), CompleteTable(np.array(values), layout, seed, clone(self)))
-        return self._learn(values, missing, layout, seed, deadline)
+        return self._fit_wanted(values, missing, missing & layout.is_imputed, layout, seed, deadline)
+
+    def fit_task(self, task: FitTask) -> CellFit:
+        return self._fit_wanted(task.values, task.missing, task.wanted, task.layout, task.seed)
+
+    def _fit_wanted(
+        self,
+        values: NDArray[np.floating],
+        missing: NDArray[np.bool_],
+        wanted: NDArray[np.bool_],
+        layout: ColumnLayout,
+        seed: int,
+        deadline: float = math.inf,
+    ) -> CellFit:
+        if not wanted.any():
+            return CellFit(np.zeros(int(missing.sum())), CompleteTable(np.array(values), missing, layout, seed, clone(self)))
+        return self._learn(values, missing, wanted, layout, seed, deadline)
 
     def _take_over(self, fit: CellFit, table: Table) -> None:
         super()._take_over(fit, table)
@@ -298,8 +317,10 @@ class AutoImputer(BaseImputer):
             self.judgement_, bars = fit.findings.verdict, fit.bars
         else:
             self.weights_, self.scores_, self.left_out_ = {}, {}, {}
-            has_holes = self.training_table_.n_missing.any()
-            self.judgement_, bars = Verdict(About.NOTHING_LEARNED if has_holes else About.NOTHING_MISSING), np.empty(0)
+            about = About.NOTHING_LEARNED if self.training_table_.n_missing.any() else About.NOTHING_MISSING
+            self.judgement_, bars = Verdict(about), np.zeros(len(fit.cells))
+        kinds = zip(self.training_table_.layout.names, self.training_table_.encoding.codes, strict=True)
+        self.judgement_.set_aside.extend(name for name, code in kinds if code.kind == ColumnKind.IDENTIFIER)
         self.verdict_ = str(self.judgement_)
         self.imputation_std_ = self._error_bars_of(table, bars)
 
@@ -317,6 +338,7 @@ class AutoImputer(BaseImputer):
         self,
         values: NDArray[np.floating],
         missing: NDArray[np.bool_],
+        wanted: NDArray[np.bool_],
         layout: ColumnLayout,
         seed: int,
         deadline: float = math.inf,
@@ -340,10 +362,9 @@ class AutoImputer(BaseImputer):
                 experts, layout, values, missing,
                 draws=draws, fractions=self.integers == "float", n_splits=self.n_splits,
                 limit=limit, seed=seed, n_threads=n_workers, progress=progress,
+                wanted=wanted,
             )  # fmt: skip
-            findings = describe(
-                learned, values, missing, layout.codes, layout.groups, layout.names, generator(seed, "unseen regions")
-            )
+            findings = describe(learned, values, missing, wanted, layout, generator(seed, "unseen regions"))
         return AutoFit(learned.cells, learned.model, bars=learned.bars, findings=findings)
 
     def _error_bars_of(self, table: Table, bars: Cells) -> Any:

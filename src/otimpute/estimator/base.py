@@ -6,7 +6,7 @@ import math
 import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from numbers import Real
 from typing import Any, ClassVar, Self
 
@@ -22,11 +22,10 @@ from .._stored import Array, IfThere, Kind, Labels, ListOf, RecordOf, Scalar, Wh
 from .._warn import warn_user
 from ..exceptions import EmptyColumnWarning, InPython, Message, OtimputeWarning, StoredFileError
 from ..fitting import BlockModel, CellFit, CellModel, Cells, ColumnLayout, FitSummary, ModelOf, fit_within_predictors
-from ..knowledge import ColumnRoles, plain_columns, plain_predictors
 from ..table import ColumnKind, Encoding, Family, Table, as_frame, with_fields_of
+from .known_table import KnowsItsTable
 from .model_file import Storable
 from .notebook import fit_card
-from .table_parameters import HasTableParameters
 from .training_table import TrainingTable
 
 _SET_BY_READING = {"n_features_in_", "feature_names_in_"}
@@ -46,7 +45,7 @@ class FitTask:
     begun: float  # in terms of time.perf_counter()
 
 
-class BaseImputer(Storable, HasTableParameters, TransformerMixin, BaseEstimator, ABC):  # type: ignore[misc]
+class BaseImputer(KnowsItsTable, Storable, TransformerMixin, BaseEstimator, ABC):  # type: ignore[misc]
     """Base class of imputers: it reads and writes tables; subclasses impute arrays of numbers.
 
     A subclass stores its parameters in ``__init__``, checks them in `check_parameters` and learns in `fit_cells`; that is all
@@ -168,7 +167,9 @@ class BaseImputer(Storable, HasTableParameters, TransformerMixin, BaseEstimator,
         """A table with the columns of the fit, as the imputer sees it; the imputer stays as it is."""
         check_is_fitted(self)
         training = self.training_table_
-        return self._narrowed(self._as_table(self._validated(X, reset=False), training.encoding), training.roles)
+        table = self._as_table(self._validated(X, reset=False), training.encoding)
+        self._check_rows_are_known(table)
+        return self._narrowed(table, training.roles)
 
     def _fit_table(self, X: Any) -> tuple[FitTask, CellFit]:
         task = self.begin_fit(X)
@@ -191,12 +192,14 @@ class BaseImputer(Storable, HasTableParameters, TransformerMixin, BaseEstimator,
         encoding = self._choose_encoding(read) if kept is None else kept
         table = self._as_table(read, encoding)
         roles = self._wishes.roles(read, table)
+        self._warn_of_inapplicable(table)
         table = self._narrowed(table, roles)
         for name in [each for each in vars(self) if each.endswith("_") and each not in _SET_BY_READING]:
             delattr(self, name)  # of an earlier fit
         self.training_table_ = TrainingTable.of(encoding, table, roles, keep_empty=bool(self.keep_empty_features))
         self.indicator_columns_ = np.flatnonzero(table.holes.any(axis=0)) if self.add_indicator else np.arange(0)
-        without_value = np.asarray(table.holes.all(axis=0))
+        empty = np.array([code.kind == ColumnKind.EMPTY for code in table.codes])
+        without_value = np.asarray(table.holes.all(axis=0) | (empty & table.holes.any(axis=0)))
         self._warn_of_identifiers(table)
         self._warn_of_empty_columns(without_value)
         self._warn_of_columns_left_alone(table, without_value)
@@ -238,18 +241,6 @@ class BaseImputer(Storable, HasTableParameters, TransformerMixin, BaseEstimator,
     def _encoding_to_keep(self) -> Encoding | None:
         """The encoding of an earlier fit that this one continues."""
         return None
-
-    def _plain_parameter(self, name: str, value: Any) -> Any:
-        if not hasattr(self, "training_table_"):
-            return value
-        training = self.training_table_
-        names = getattr(self, "feature_names_in_", np.arange(self.n_features_in_)).tolist()
-        if name == "columns":
-            return plain_columns(value, training.roles.imputed, names)
-        if name == "exclude":
-            excluded = np.array([code.kind == ColumnKind.EXCLUDED for code in training.encoding.codes])
-            return plain_columns(value, excluded, names)
-        return plain_predictors(value, training.roles, names) if name == "predictors" else value
 
     def __sklearn_is_fitted__(self) -> bool:
         return getattr(self, "_is_fitted", False)
@@ -329,15 +320,6 @@ class BaseImputer(Storable, HasTableParameters, TransformerMixin, BaseEstimator,
             return Encoding.of_frame(read, self.constraints, self.max_categories, self._missing_values(), idle)
         return Encoding.of_array(read, self.constraints, self._missing_values(), idle)
 
-    def _narrowed(self, table: Table, roles: ColumnRoles) -> Table:
-        """A table whose holes are only those that are to be filled."""
-        if roles.imputed.all():
-            return table
-        passing = np.array([code.kind.passes_unseen for code in table.codes])
-        if (roles.imputed | passing).all():  # which have no holes anyway
-            return table
-        return replace(table, holes=table.holes & roles.imputed)
-
     def _as_table(self, read: Any, encoding: Encoding) -> Table:
         marker = self._missing_values()
         return encoding.read_frame(read, marker) if isinstance(read, nw.DataFrame) else encoding.read_array(read, marker)
@@ -370,7 +352,7 @@ class BaseImputer(Storable, HasTableParameters, TransformerMixin, BaseEstimator,
 
     def _assemble(self, table: Table, cells: Cells) -> Any:
         cells = self.training_table_.with_empty_columns(table, cells)
-        completed = table.complete(cells, self.training_table_.kept, self.integers, self.indicator_columns_)
+        completed = self._complete(table, cells)
         if not isinstance(completed, nw.DataFrame):
             return completed
         wanted = _get_output_config("transform", self)["dense"]

@@ -12,7 +12,16 @@ from .progress import Callback, FitProgress, check_callbacks, progress_bar
 from .stop_reason import StopReason
 from .stored_models import ModelOf
 from .summary import CURVES, STOPPED_EARLY, FitSummary
-from .within_predictors import Block, BlockModel, blocks_of, fit_within_predictors, join_fits
+from .within_predictors import (
+    Block,
+    BlockModel,
+    ask_model,
+    blocks_of,
+    centre_of,
+    fit_within_predictors,
+    is_made_of,
+    join_fits,
+)
 
 __all__ = [
     "CURVES",
@@ -31,11 +40,14 @@ __all__ = [
     "NotebookBar",
     "OutOfTime",
     "StopReason",
+    "ask_model",
     "blocks_of",
+    "centre_of",
     "check_callbacks",
     "columns_of",
     "fit_within_predictors",
     "in_notebook",
+    "is_made_of",
     "join_fits",
     "progress_bar",
 ]

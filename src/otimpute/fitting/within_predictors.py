@@ -169,13 +169,33 @@ def join_fits(
     blocks: Sequence[Block], fits: Sequence[CellFit], values: NDArray[np.floating], missing: NDArray[np.bool_]
 ) -> CellFit:
     """The fits of blocks as one."""
-    known = np.where(missing, 0.0, values).astype(np.float64)
-    centre = known.sum(axis=0) / np.maximum((~missing).sum(axis=0), 1)
+    centre = centre_of(values, missing)
     model = BlockModel(centre, list(blocks), [fit.model for fit in fits])
     cells = {id(fit.model): fit.cells for fit in fits}
     return CellFit(
         model.collect(missing, lambda each, _: cells[id(each)], centre), model, _worst([fit.summary for fit in fits])
     )
+
+
+def centre_of(values: NDArray[np.floating], missing: NDArray[np.bool_]) -> NDArray[np.float64]:
+    """The means of columns, computed without overflow."""
+    n = np.maximum((~missing).sum(axis=0), 1)
+    return np.asarray((np.where(missing, 0.0, values) / n).sum(axis=0), dtype=np.float64)
+
+
+def ask_model(
+    model: Any, missing: NDArray[np.bool_], question: Callable[[Any, Callable[[NDArray[Any]], NDArray[Any]], int], Cells]
+) -> Cells:
+    """What a model, or each model of blocks, says about missing entries: to a ``question`` about what it sees of an array."""
+    if not isinstance(model, BlockModel):
+        return question(model, lambda array: array, 0)
+    places = {id(block): k for k, block in enumerate(model.blocks)}
+    return model.collect(missing, lambda each, block: question(each, block.of, places[id(block)]))
+
+
+def is_made_of(model: Any, kind: type) -> bool:
+    """Whether a model, or each model of blocks, is of a kind."""
+    return all(isinstance(each, kind) for each in model.models) if isinstance(model, BlockModel) else isinstance(model, kind)
 
 
 def _worst(summaries: Sequence[FitSummary]) -> FitSummary:

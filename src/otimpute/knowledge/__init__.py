@@ -1,17 +1,21 @@
 """What people know about their table: which columns to impute, from which others, and what holds between them."""
 
+from .applicable import Applicability, is_about_rows, plain_applicable
 from .identifiers import identifiers_among
 from .names import find_column, find_columns, names_of
 from .plain import plain_columns, plain_predictors
 from .roles import ColumnRoles, ColumnWishes
 
 __all__ = [
+    "Applicability",
     "ColumnRoles",
     "ColumnWishes",
     "find_column",
     "find_columns",
     "identifiers_among",
+    "is_about_rows",
     "names_of",
+    "plain_applicable",
     "plain_columns",
     "plain_predictors",
 ]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from difflib import get_close_matches
 from typing import Any
 
@@ -14,6 +14,11 @@ from .._text import listed
 from ..exceptions import ParameterTypeError, ParameterValueError
 
 _MOST_NAMED = 20
+
+
+def is_frame(value: Any) -> bool:
+    """Whether a value is a frame of some kind, and no mapping."""
+    return not isinstance(value, Mapping) and hasattr(value, "columns") and hasattr(value, "shape")
 
 
 def names_of(read: Any) -> list[Any]:
@@ -28,7 +33,7 @@ def find_column(parameter: str, name: Any, names: Sequence[Any]) -> int:
     1
     >>> find_column("columns", "sise", ["age", "size"])
     Traceback (most recent call last):
-    otimpute.exceptions.ParameterValueError: columns must be made of columns of X, got 'sise'; did you mean 'size'? There are ...
+    otimpute.exceptions.ParameterValueError: columns must be made of columns of X, got 'sise'; did you mean 'size'? There ...
     """
     for place, own in enumerate(names):
         if type(own) is type(name) and own == name:

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from .predictors import is_boolean_frame
+from .names import is_frame
 from .roles import ColumnRoles
 
 _PLAIN = (type(None), str, int, list, tuple, dict)
@@ -21,7 +21,7 @@ def plain_columns(given: Any, meant: NDArray[np.bool_], names: Sequence[Any]) ->
 
 def plain_predictors(given: Any, roles: ColumnRoles, names: Sequence[Any]) -> Any:
     """A dictionary in place of a boolean frame."""
-    if not is_boolean_frame(given):
+    if not is_frame(given):
         return given
     if roles.predictors is None:  # it limited nobody
         return None

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..exceptions import ParameterTypeError, ParameterValueError
-from .names import find_column, find_columns, names_of
+from .names import find_column, find_columns, is_frame, names_of
 
 AUTO = "auto"
 _NOT = "not"
@@ -30,8 +30,8 @@ def read_predictors(predictors: Any, read: Any, unseen: NDArray[np.bool_]) -> ND
         return None
     names = names_of(read)
     matrix = ~np.eye(len(names), dtype=bool)
-    if is_boolean_frame(predictors):
-        _from_frame(predictors, names, read, matrix, unseen)
+    if is_frame(predictors):
+        _from_frame(predictors, names, matrix, unseen)
     elif isinstance(predictors, Mapping):
         _from_mapping(predictors, names, read, matrix, unseen)
     else:
@@ -54,11 +54,6 @@ def named_in(predictors: Any, read: Any) -> NDArray[np.bool_]:
             if not isinstance(wanted, Mapping) and target != _NOT:
                 found |= find_columns(f"predictors of {target!r}", wanted, read)[0]
     return found
-
-
-def is_boolean_frame(value: Any) -> bool:
-    """Whether a value is a frame, and not a mapping."""
-    return not isinstance(value, Mapping) and hasattr(value, "columns") and hasattr(value, "shape")
 
 
 def _from_mapping(
@@ -94,7 +89,7 @@ def _from_mapping(
         matrix[k] = informs
 
 
-def _from_frame(given: Any, names: list[Any], read: Any, matrix: NDArray[np.bool_], unseen: NDArray[np.bool_]) -> None:
+def _from_frame(given: Any, names: list[Any], matrix: NDArray[np.bool_], unseen: NDArray[np.bool_]) -> None:
     """As mice has it: a row for each imputed column, a column for each predictor; rows are named by the index, or all there."""
     frame = nw.from_native(given, eager_only=True)
     index = [name for name in getattr(given, "index", []) if name in names]

@@ -22,7 +22,6 @@ from .moments import moment_kind
 from .native import columns_of, family_of, has_no_value
 from .table import Table
 
-
 NOTHING_IDLE: Mapping[int, ColumnKind] = {}
 
 

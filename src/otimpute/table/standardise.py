@@ -31,6 +31,10 @@ class Standardiser:
     spread: NDArray[np.float64]
     limit: float
 
+    def only(self, columns: NDArray[np.int64]) -> Standardiser:
+        """That of some columns."""
+        return Standardiser(self.exponent[columns], self.centre[columns], self.spread[columns], self.limit)
+
     @classmethod
     def fit(
         cls,

@@ -1,0 +1,70 @@
+"""What every imputer does with what its user knows of the table, before it learns and after it has imputed."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from ..fitting import Cells
+from ..knowledge import Applicability, ColumnRoles, is_about_rows, plain_applicable, plain_columns, plain_predictors
+from ..table import ColumnKind, Table
+from .table_parameters import HasTableParameters
+from .training_table import TrainingTable
+
+
+class KnowsItsTable(HasTableParameters):
+    """Leaves alone what is not to be imputed, and what cannot exist."""
+
+    training_table_: TrainingTable
+    indicator_columns_: Any
+    n_features_in_: int
+
+    def _narrowed(self, table: Table, roles: ColumnRoles) -> Table:
+        """A table whose holes are only those that are to be filled."""
+        passing = np.array([code.kind.passes_unseen for code in table.codes])  # these have no holes anyway
+        if not (roles.imputed | passing).all():
+            table = replace(table, holes=table.holes & roles.imputed)
+        rules = self._applicability(table.source)
+        return table if rules is None else replace(table, holes=rules.narrowed(table))
+
+    def _applicability(self, read: Any) -> Applicability | None:
+        """Where values can exist, of the columns about which something is said."""
+        return None if self.applicable is None else Applicability.of(self.applicable, read, self._missing_values())
+
+    def _check_rows_are_known(self, table: Table) -> None:
+        """Raise where it was said of certain rows what applies to them, and these are others."""
+        if is_about_rows(self.applicable) and not self.training_table_.rows.are_all_of(table.values, table.missing):
+            raise ValueError(
+                "applicable is a table about the rows of the fit, and these are others; fit with conditions such as "
+                '{"pregnancies": "sex == \'f\'"} to impute new rows'
+            )
+
+    def _warn_of_inapplicable(self, table: Table) -> None:
+        """Say so where a value was observed that should not exist."""
+        rules = self._applicability(table.source)
+        if rules is not None:
+            rules.warn_of_observed(table)
+
+    def _complete(self, table: Table, cells: Cells) -> Any:
+        """The table with values in its holes, but for those that turn out not to exist in a completed row."""
+        kept, rules = self.training_table_.kept, self._applicability(table.source)
+        if rules is not None:
+            every, nothing = np.ones_like(kept), np.arange(0)
+            table = rules.settled(table, lambda some: some.complete(cells, every, self.integers, nothing))
+        return table.complete(cells, kept, self.integers, self.indicator_columns_)
+
+    def _plain_parameter(self, name: str, value: Any) -> Any:
+        if not hasattr(self, "training_table_"):
+            return value
+        training = self.training_table_
+        names = getattr(self, "feature_names_in_", np.arange(self.n_features_in_)).tolist()
+        if name == "columns":
+            return plain_columns(value, training.roles.imputed, names)
+        if name == "exclude":
+            excluded = np.array([code.kind == ColumnKind.EXCLUDED for code in training.encoding.codes])
+            return plain_columns(value, excluded, names)
+        if name == "applicable":
+            return plain_applicable(value)
+        return plain_predictors(value, training.roles, names) if name == "predictors" else value
