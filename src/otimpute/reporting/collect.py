@@ -19,6 +19,7 @@ from ._check import check_on_hidden
 from ._columns import count_violations, describe_columns
 from ._error_bars import bars_at, describe_bars
 from ._joint import describe_joint
+from ._knowledge import describe_knowledge
 from ._missingness import describe_missingness
 from ._reproduce import describe_reproduction, notes_on
 from ._training import describe_training
@@ -101,4 +102,5 @@ def collect(
         no_check=no_check,
         reproduce=describe_reproduction(imputer, names, table, source, command),
         notes=notes_on(facts, not_used),
+        known=describe_knowledge(imputer, names, table),
     )
