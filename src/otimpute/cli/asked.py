@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated
 from .._checks import check_choice
 from .method import ColumnChoice, Constraints, MethodChoice, Names
 from .options import Reading, option
-from .parse import named_as_set, parse_column, parse_columns, parse_predictors, parse_wishes
+from .parse import named_as_set, parse_column, parse_columns, parse_methods, parse_predictors, parse_wishes
 from .plan import TablePlan
 
 if TYPE_CHECKING:
@@ -48,7 +48,9 @@ class Knowledge:
         Names,
         _KNOWN("Rows in which a column applies; elsewhere it stays empty: \"pregnancies=sex == 'f'\".", metavar="COL=RULE"),
     ] = None
-    methods: Annotated[Names, _KNOWN("Another method for a column: age=gaussian_em.", metavar="COL=METHOD")] = None
+    methods: Annotated[
+        Names, _KNOWN("The method for a column, or several to choose from: age=gaussian_em,knn.", metavar="COL=METHOD,...")
+    ] = None
     weights: Annotated[str | None, _KNOWN("Column with the weights of rows; not imputed.", metavar="NAME")] = None
 
     def of(self, names: Sequence[str]) -> TablePlan:
@@ -61,7 +63,7 @@ class Knowledge:
             identifiers=None if self.identifiers is None else check_choice("--identifiers", self.identifiers, _IDENTIFIERS),
             derive=self.derive or None,
             applicable=parse_wishes("--applicable", "\"pregnancies=sex == 'f'\"", self.applicable, names),
-            methods=parse_wishes("--methods", "age=gaussian_em", self.methods, names),
+            methods=parse_methods(self.methods, names),
         )
 
 

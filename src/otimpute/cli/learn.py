@@ -7,7 +7,7 @@ from dataclasses import asdict, dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
-from .._text import listed
+from .._text import count, listed
 from .asked import Asked
 from .method import MethodChoice
 from .options import Showing, about
@@ -133,6 +133,16 @@ class Chosen:
         """The columns that are used."""
         return self.table.frame.select(self.used)
 
+    def weights(self) -> dict[str, Any]:
+        """The weights of rows, as fits take them."""
+        name = self.plan.weights
+        if name is None:
+            return {}
+        cells = self.table.frame.column(name)
+        if n := n_missing(cells):
+            raise ValueError(f"weights: column {name!r} has {count(n, 'missing value')}; fill them in, or leave out --weights")
+        return {"sample_weight": cells.to_numpy()}
+
 
 def learn(source: str, asked: Asked, showing: Showing) -> Fitted:
     """Fit an imputer on the chosen columns of a file."""
@@ -140,9 +150,9 @@ def learn(source: str, asked: Asked, showing: Showing) -> Fitted:
     chosen = Chosen.read(source, asked, showing)
     table, used, plan = chosen.table, chosen.used, chosen.plan
     with about(source), asked.naming(table), collected_notes() as notes:
-        imputer.set_params(constraints=plan.constraints, **plan.parameters())
+        imputer.set_params(constraints=plan.constraints, **plan.parameters_for(imputer, method.name))
         begun = time.perf_counter()
-        filled = _fit(imputer, chosen.X, method, shown=not (showing.quiet or showing.json))
+        filled = _fit(imputer, chosen, method, shown=not (showing.quiet or showing.json))
         seconds = time.perf_counter() - begun
     imputer.file_gaps_ = [sorted(table.gaps.get(name, ())) for name in used]
     notes += chosen.notes
@@ -194,7 +204,7 @@ def n_missing(column: Any) -> int:
     return int(column.is_null(nan_is_null=True).to_numpy().sum())
 
 
-def _fit(imputer: BaseImputer, X: Any, method: MethodChoice, *, shown: bool) -> Any:
+def _fit(imputer: BaseImputer, chosen: Chosen, method: MethodChoice, *, shown: bool) -> Any:
     from ..fitting import StopReason
 
     own_bar = "verbose" in imputer.get_params(deep=False)
@@ -202,7 +212,7 @@ def _fit(imputer: BaseImputer, X: Any, method: MethodChoice, *, shown: bool) -> 
     if own_bar:
         imputer.set_params(verbose=int(shown))
     with working(f"{method.name} …", shown=shown and not own_bar):
-        filled = imputer.fit_transform(X)
+        filled = imputer.fit_transform(chosen.X, **chosen.weights())
     if own_bar:
         imputer.set_params(verbose=0)  # no progress bar when the saved model is applied
     if getattr(imputer, "stop_reason_", "") == StopReason.INTERRUPTED:

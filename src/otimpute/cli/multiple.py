@@ -95,12 +95,14 @@ def impute_several(
     if report is not None:
         check_report(report, writing)
     chosen = Chosen.read(source, asked, showing)
+    if chosen.plan.weights is not None:
+        raise ValueError("--weights is not for --multiple, whose draws count all rows alike; leave it out")
     table, used, plan, X = chosen.table, chosen.used, chosen.plan, chosen.X
     shown = not (showing.quiet or showing.json) and console(err=True).is_terminal
     with about(source), asked.naming(table), collected_notes() as notes:
         if outputs.is_long:
             check_long(table)
-        base.set_params(constraints=plan.constraints, **plan.parameters())
+        base.set_params(constraints=plan.constraints, **plan.parameters_for(base, method.name))
         delta = _read_deltas(deltas, [column for column in table.columns if column.name in used]) or None
         imputer = MultipleImputer(base, m, delta=delta, n_jobs=method.jobs, random_state=method.seed, verbose=int(shown))
         begun = time.perf_counter()

@@ -115,6 +115,17 @@ def parse_wishes(option: str, example: str, texts: Sequence[str] | None, names: 
     return wishes or None
 
 
+def parse_methods(texts: Sequence[str] | None, names: Sequence[str]) -> dict[str, str | list[str]] | None:
+    """Parse the methods of columns, one or several each.
+
+    >>> parse_methods(["age=knn", "job=ice,knn"], ["age", "job"])
+    {'age': 'knn', 'job': ['ice', 'knn']}
+    """
+    wishes = parse_wishes("--methods", "age=gaussian_em or age=gaussian_em,knn", texts, names) or {}
+    parts = {name: [part.strip() for part in wish.split(",")] for name, wish in wishes.items()}
+    return {name: several if len(several) > 1 else several[0] for name, several in parts.items()} or None
+
+
 def parse_bounds(text: str, names: Sequence[str]) -> tuple[str, tuple[Any, Any]]:
     """Parse a column and its bounds from ``column=low:high``.
 

@@ -218,7 +218,7 @@ PLAN = Record(
             ListOf(_FORMULA, 'a list of rules, such as ["total = a + b", "start <= end"]'),
         ),
         "applicable": ByName(_FORMULA, 'pregnancies = "age > 12"'),
-        "methods": ByName(_METHOD, 'job = "extra_trees"'),
+        "methods": ByName(Either(None, ListOf(_METHOD, "a list of methods"), _METHOD), 'job = "extra_trees"'),
     },
     "",
 )

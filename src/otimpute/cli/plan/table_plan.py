@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from ..._text import listed
-from ...exceptions import ParameterError
+from ...exceptions import ParameterError, ParameterValueError
 from ..parse import parse_range
 from ..spelling import in_options
 from .blame import blamed
@@ -49,7 +49,7 @@ class TablePlan:
     predictors: str | Mapping[str, Any] | None = None
     derive: Mapping[str, str] | Sequence[str] | None = None
     applicable: Mapping[str, str] | None = None
-    methods: Mapping[str, str] | None = None
+    methods: Mapping[str, str | Sequence[str]] | None = None
     document: Document | None = field(default=None, compare=False, repr=False)  # where most of this is written
 
     @classmethod
@@ -102,6 +102,13 @@ class TablePlan:
         """Return what imputers are told, besides constraints, as their parameters."""
         told = {parameter: value for key, parameter in _OF_IMPUTERS.items() if (value := getattr(self, key)) is not None}
         return {"identifiers": "use"} | told if self.columns else told  # who names the columns means them
+
+    def parameters_for(self, imputer: Any, method: str) -> dict[str, Any]:
+        """Return the same for an imputer; raise if it lacks one of the parameters."""
+        told, known = self.parameters(), imputer.get_params(deep=False)
+        for name in told.keys() - known.keys():
+            raise ParameterValueError(name, told[name], f"left out for method {method}", "use --method auto, the default")
+        return told
 
     def used(self, names: Sequence[str]) -> list[str]:
         """Return the columns that are used, in the order of the table."""
