@@ -42,8 +42,7 @@ def try_in_blocks(
             experts, layout, values, missing, columns, wanted=wanted, n_splits=n_splits, seed=seed, stop_at=stop_at, **shared
         )
     rows = sample_rows_to_try(missing, generator(seed, "hidden"), stop_at)
-    values, missing, wanted = values[rows], missing[rows], wanted[rows]
-    n_splits = n_splits or n_splits_for(missing, layout, columns, draws=draws)
+    n_splits = n_splits or n_splits_for(missing[rows], layout, columns, draws=draws)
     trials = []
     for k, block in enumerate(blocks):
         now = time.perf_counter()
@@ -51,7 +50,7 @@ def try_in_blocks(
         trials.append(
             try_experts(
                 experts, replace(layout.only(block.columns), imputed=_only(layout, block)), *map(block.of, (values, missing)),
-                columns.only(block.columns), wanted=block.of(wanted), n_splits=n_splits, stop_at=until, is_sampled=True,
+                columns.only(block.columns), wanted=block.of(wanted), n_splits=n_splits, stop_at=until, rows=rows,
                 seed=seed_from(int(generator(seed, f"trial of block {k}").integers(2**31))), **shared,
             )
         )  # fmt: skip
@@ -99,7 +98,7 @@ def _joined(
         guesses=joined("guesses")[order],
         truth=joined("truth")[order],
         column=column[order],
-        row=rows[joined("row")[order]],
+        row=joined("row")[order],
         split=joined("split")[order],
         stands_for=joined("stands_for")[order],
         conditional_std=joined("conditional_std")[order],

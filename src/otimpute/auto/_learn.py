@@ -115,7 +115,7 @@ def _calibrated(
     std, fold = error_bars.at(described, group), fold_of(trial, columns)
     classes: list[ClassChances] = []
     hidden: list[HiddenLabels] = []
-    for first in np.flatnonzero(columns.is_first(np.arange(len(columns.group)))).tolist():
+    for first in np.flatnonzero(columns.is_first(np.arange(len(columns.group)))[layout.own]).tolist():
         place = int(layout.groups[first])
         found = class_chances(place, first, layout.codes[place], columns, values, missing, trial, fractions=fractions)
         if found is not None:
@@ -124,8 +124,7 @@ def _calibrated(
             classes.append(found)
             own = mine[::width]
             hidden.append(HiddenLabels(guess, std[own], truth, trial.stands_for[own], fold[own]))
-    codes = [layout.codes[place] for place in layout.groups]
-    numbers = [code if isinstance(code, NumberCode) else NumberCode(ColumnKind.NUMBER) for code in codes]
+    numbers = [code if isinstance(code, NumberCode) else NumberCode(ColumnKind.NUMBER) for code in layout.code_of_each]
     low, high = (np.where(np.isfinite(each), each, np.nan) for each in np.array([(one.low, one.high) for one in numbers]).T)
     classes = calibrate(classes, hidden)
     model = AutoModel(

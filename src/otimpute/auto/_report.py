@@ -80,19 +80,28 @@ def describe(
     layout: ColumnLayout,
     rng: np.random.Generator,
 ) -> Findings:
-    """What there is to say about a fit; only the missing entries that are ``wanted`` count as such."""
-    all_codes, groups, all_names = layout.codes, layout.groups, layout.names
+    """What there is to say about a fit to a table, of which the values come without helpers.
+
+    Only the missing entries that are ``wanted`` count as such.
+    """
     columns = learned.model.columns
-    first = columns.is_first(np.arange(len(columns.group)))
+    first, groups = columns.is_first(np.arange(values.shape[1])), layout.groups[layout.own]
     places = groups[first]
-    codes, names = [all_codes[place] for place in places], [all_names[place] for place in places]
-    spread = columns.scaler.unit[first] * np.array([seconds_of(code) for code in codes])
+    codes, names = [layout.codes[place] for place in places], [layout.names[place] for place in places]
+    spread = columns.scaler.unit[layout.own][first] * np.array([seconds_of(code) for code in codes])
     is_number = [isinstance(code, NumberCode) and not code.has_labels for code in codes]
     numbers = np.flatnonzero(first)[is_number].tolist()
-    hidden_values = _hidden_values(learned, codes, places, spread, len(all_codes))
+    hidden_values = _hidden_values(learned, codes, places, spread, len(layout.codes))
     n_missing = wanted[:, first].sum(axis=0)
     unseen = [
-        Unseen(all_names[groups[each.column]], all_names[groups[each.other]], each.low, each.high, each.share, each.n_observed)
+        Unseen(
+            layout.names[groups[each.column]],
+            layout.names[groups[each.other]],
+            each.low,
+            each.high,
+            each.share,
+            each.n_observed,
+        )
         for each in find_unseen_regions(values, missing, numbers, rng)
         if (wanted[:, each.column] == missing[:, each.column]).all()  # others have regions in which there is nothing to see
     ]
@@ -102,7 +111,7 @@ def describe(
         if n
     ]
     verdict = give_verdict(learned, columns_found, n_missing > 0, unseen)
-    return Findings(names, layout.is_imputed[first], score_columns(learned, codes, names), hidden_values, verdict)
+    return Findings(names, layout.is_imputed[layout.own][first], score_columns(learned, codes, names), hidden_values, verdict)
 
 
 def _hidden_values(
@@ -152,7 +161,7 @@ def give_verdict(
     """What a person should know."""
     panel = learned.model.panel
     overall = [each for each in (_over_columns(measure, columns) for measure in Measure) if each is not None]
-    trusted = panel.weights[with_holes].mean(axis=0) if with_holes.any() else np.zeros(len(panel.names))
+    trusted = panel.weights[: len(with_holes)][with_holes].mean(axis=0) if with_holes.any() else np.zeros(len(panel.names))
     order = [k for k in np.argsort(-trusted, kind="stable").tolist() if trusted[k] >= _LEAST_TRUST]
     return Verdict(
         about=About.CHECKED if overall else About.UNCHECKED if columns else About.NOTHING_LEARNED,

@@ -55,7 +55,7 @@ class Columns:
     ) -> Columns:
         """Learned from the observed values; those of labels, and of columns with few different ones, are never outliers."""
         scaler = Standardiser.fit(values, missing, scaled=layout.scaled)
-        codes = [layout.codes[place] for place in layout.groups]
+        codes = layout.code_of_each
         never = np.array([code.has_labels or code.kind == ColumnKind.ORDERED for code in codes], dtype=bool)
         few = [len(few_values(values[~missing[:, k], k])) > 0 for k in range(len(layout))]
         farthest = np.where(never | few, FARTHEST, _FARTHEST)
@@ -162,22 +162,32 @@ def try_experts(
     stop_at: float = math.inf,
     progress: Callable[[int, int], None] = lambda *_: None,
     wanted: NDArray[np.bool_] | None = None,
-    is_sampled: bool = False,
+    rows: NDArray[np.int64] | None = None,
 ) -> Trial:
     """Hide values several times the way values are missing, let all experts fill them in, and see.
 
     Experts that refine start from the best combination of the others, as they will in the end. Where time is short, there are
     fewer splits, and experts that take too long for one are left out. Values are hidden in columns that are imputed; ``wanted``
-    are the missing entries that count as such.
+    are the missing entries that count as such, ``rows`` those to try, if they are chosen already.
     """
     rng = generator(seed, "hidden")
-    rows = np.arange(len(missing)) if is_sampled else sample_rows_to_try(missing, rng, stop_at)
-    wanted = (missing if wanted is None else wanted)[rows]
-    values, missing = values[rows], missing[rows]
-    how = Missingness.of(values, missing, columns.group, rng, wanted)
+    rows = sample_rows_to_try(missing, rng, stop_at) if rows is None else rows
+    whole, whole_missing, values, missing = values, missing, values[rows], missing[rows]
+    how = Missingness.of(values, missing, columns.group, rng, None if wanted is None else wanted[rows])
     n_splits = n_splits or n_splits_for(missing, layout, columns, draws=draws)
     hidden, stands_for = _hide(how, layout, columns, n_splits, rng)
-    holes = [missing | each for each in hidden]
+    holes_of_all = [whole_missing.copy() for _ in hidden]  # some of which is hidden in rows that are not tried
+    for k, each in enumerate(holes_of_all):
+        if layout.helpers is None:
+            each[rows] |= hidden[k]
+        else:
+            more, counts = _in_company(layout, columns, whole_missing, rows, hidden[k], stands_for[k], rng)
+            each |= more
+            hidden[k], stands_for[k] = more[rows], counts[rows]
+    holes = [each[rows] for each in holes_of_all]
+    shown = (
+        [layout.with_helpers_of(whole, each)[rows] for each in holes_of_all] if len(layout.helped) else [values] * len(holes)
+    )
     first = [name for name, expert in experts.items() if not expert.refines]
     second = [name for name, expert in experts.items() if expert.refines]
     fits: dict[tuple[str, int], ExpertFit] = {}
@@ -191,12 +201,12 @@ def try_experts(
                 del holes[s:]
                 break
             tasks = [
-                ExpertTask((name, split), experts[name], values, holes[split], seed, starts[split])
+                ExpertTask((name, split), experts[name], shown[split], holes[split], seed, starts[split])
                 for split in range(s, s + at_once)
                 for name in names
             ]
             clock = Clock(stop_at, len(names) + n_after if s == 0 else 1, n_threads)
-            fits.update(fit_experts_to(tasks, layout, n_threads, clock))
+            fits.update(fit_experts_to(tasks, layout.of_some_rows(), n_threads, clock))
             progress(len(fits), (len(holes) + 1) * len(experts))
         return [name for name in names if all(fits[name, s].fit is not None for s in range(len(holes)))]
 
@@ -259,14 +269,16 @@ def n_splits_for(missing: NDArray[np.bool_], layout: ColumnLayout, columns: Colu
     """How many times values are to be hidden, until there are enough of the typical column that is imputed."""
     needs_chances = draws or any(code.has_labels for code in layout.codes)
     firsts = columns.is_first(np.arange(len(columns.group)))
-    n_observed = (~missing[:, firsts & _or_all(layout.is_imputed)]).sum(axis=0)
+    n_observed = (~missing[:, firsts & _to_hide(layout)]).sum(axis=0)
     at_once = float(np.median(n_observed)) * _SHARE_HIDDEN
     enough = _ENOUGH_FOR_CHANCES if needs_chances else _ENOUGH_HIDDEN
     return min(math.ceil(enough / max(at_once, 1.0)), _MOST_SPLITS)
 
 
-def _or_all(flags: NDArray[np.bool_]) -> NDArray[np.bool_]:
-    return flags if flags.any() else np.ones_like(flags)
+def _to_hide(layout: ColumnLayout) -> NDArray[np.bool_]:
+    """Coordinates of the columns that are imputed; of all columns where none is."""
+    imputed = layout.is_imputed
+    return imputed if imputed.any() else np.arange(len(layout)) < layout.own.stop
 
 
 def _hide(
@@ -274,9 +286,29 @@ def _hide(
 ) -> tuple[list[NDArray[np.bool_]], list[Cells]]:
     """What is hidden in every split, and how many missing values each stands for."""
     share = np.where(how.wanted.any(axis=0), _SHARE_HIDDEN, _SHARE_OF_COMPLETE if how.wanted.any() else _SHARE_HIDDEN)
-    share = np.where(_or_all(layout.is_imputed)[columns.is_first(np.arange(len(columns.group)))], share, 0.0)
+    share = np.where(_to_hide(layout)[columns.is_first(np.arange(len(columns.group)))], share, 0.0)
     chosen = [hide_like_missing(how, share, rng) for _ in range(n_splits)]
     return [hidden[:, columns.group] for hidden, _ in chosen], [weight[:, columns.group] for _, weight in chosen]
+
+
+def _in_company(
+    layout: ColumnLayout,
+    columns: Columns,
+    missing: NDArray[np.bool_],
+    rows: NDArray[np.int64],
+    hidden: NDArray[np.bool_],
+    stands_for: Cells,
+    rng: np.random.Generator,
+) -> tuple[NDArray[np.bool_], Cells]:
+    """What to hide of a whole table where others tell about a row: as much as was chosen in ``rows``, as missing values are."""
+    first = np.flatnonzero(columns.is_first(np.arange(layout.own.stop)))
+    chosen, counts = np.zeros((len(missing), len(first)), dtype=bool), np.zeros((len(missing), len(first)))
+    chosen[rows], counts[rows] = hidden[:, first], stands_for[:, first]
+    assert layout.helpers is not None
+    chosen, counts = layout.helpers.hide_like_missing(missing[:, first], chosen, counts, rng)
+    helpers = np.zeros((len(missing), len(layout.helped)))
+    own = columns.group[layout.own]
+    return np.hstack([chosen[:, own], helpers > 0]), np.hstack([counts[:, own], helpers])
 
 
 def conditional_std(models: Sequence[CellModel], missing: NDArray[np.bool_], columns: Columns) -> Cells:

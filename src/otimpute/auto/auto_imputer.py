@@ -44,7 +44,7 @@ class AutoFit(CellFit):
     def weights(self) -> dict[Any, dict[str, float]]:
         """By column, the weight of each expert."""
         panel = self.model.panel
-        rows = zip(self.findings.names, panel.weights, self.findings.imputed, strict=True)
+        rows = zip(self.findings.names, panel.weights, self.findings.imputed, strict=False)  # the last are those of helpers
         return {name: dict(zip(panel.names, row.tolist(), strict=True)) for name, row, is_imputed in rows if is_imputed}
 
 
@@ -253,7 +253,7 @@ class AutoImputer(BaseImputer):
         values, missing = self.training_table_.arrays_of(self._read_new_rows(X))
         model, layout = self.model_, self.training_table_.layout
         found = {layout.names[place]: each for place, each in model.chances(values, missing).items()}
-        for k, place in enumerate(layout.groups.tolist()):  # booleans of which only one was ever observed
+        for k, place in enumerate(layout.groups[layout.own].tolist()):  # booleans of which only one was ever observed
             name = layout.names[place]
             if name in self.categories_ and name not in found:
                 only = round(float(model.columns.scaler.restore(np.zeros(1), np.array([k]))[0]))
@@ -364,7 +364,10 @@ class AutoImputer(BaseImputer):
                 limit=limit, seed=seed, n_threads=n_workers, progress=progress,
                 wanted=wanted,
             )  # fmt: skip
-            findings = describe(learned, values, missing, wanted, layout, generator(seed, "unseen regions"))
+            own = layout.own
+            findings = describe(
+                learned, values[:, own], missing[:, own], wanted[:, own], layout, generator(seed, "unseen regions")
+            )
         return AutoFit(learned.cells, learned.model, bars=learned.bars, findings=findings)
 
     def _error_bars_of(self, table: Table, bars: Cells) -> Any:
@@ -374,7 +377,7 @@ class AutoImputer(BaseImputer):
         by_coordinate[table.missing] = training.with_empty_columns(table, bars)
         known = ~training.empty
         if isinstance(self._model, AutoModel):
-            known[known] = self._model.columns.scaler.spread > 0
+            known[known] = self._model.columns.scaler.spread[training.layout.own] > 0
         by_coordinate[:, ~known] = np.nan  # nothing is known about how its values vary
         found = np.zeros(table.holes.shape)
         place = 0

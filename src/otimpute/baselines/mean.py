@@ -69,7 +69,7 @@ class MeanImputer(BaseImputer):
         return CellFit(model.impute_cells(values, missing), model)
 
     def _publish(self) -> None:
-        self.means_ = self._model.means
+        self.means_ = self._model.means[self.training_table_.layout.own]
 
 
 def _mean(column: NDArray[np.floating]) -> float:

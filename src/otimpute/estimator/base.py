@@ -22,6 +22,7 @@ from .._stored import Array, IfThere, Kind, Labels, ListOf, RecordOf, Scalar, Wh
 from .._warn import warn_user
 from ..exceptions import EmptyColumnWarning, InPython, Message, OtimputeWarning, StoredFileError
 from ..fitting import BlockModel, CellFit, CellModel, Cells, ColumnLayout, FitSummary, ModelOf, fit_within_predictors
+from ..knowledge import PanelColumns
 from ..table import ColumnKind, Encoding, Family, Table, as_frame, with_fields_of
 from .known_table import KnowsItsTable
 from .model_file import Storable
@@ -196,7 +197,9 @@ class BaseImputer(KnowsItsTable, Storable, TransformerMixin, BaseEstimator, ABC)
         table = self._narrowed(table, roles)
         for name in [each for each in vars(self) if each.endswith("_") and each not in _SET_BY_READING]:
             delattr(self, name)  # of an earlier fit
-        self.training_table_ = TrainingTable.of(encoding, table, roles, keep_empty=bool(self.keep_empty_features))
+        panel_columns = PanelColumns.named(self.groups, self.time, encoding.names or range(len(encoding.codes)), encoding.codes)
+        keep_empty = bool(self.keep_empty_features)
+        self.training_table_ = TrainingTable.of(encoding, table, roles, keep_empty=keep_empty, panel_columns=panel_columns)
         self.indicator_columns_ = np.flatnonzero(table.holes.any(axis=0)) if self.add_indicator else np.arange(0)
         empty = np.array([code.kind == ColumnKind.EMPTY for code in table.codes])
         without_value = np.asarray(table.holes.all(axis=0) | (empty & table.holes.any(axis=0)))

@@ -6,7 +6,7 @@ other rows, and a `FitSummary`. Imputers that use others (`AutoImputer`, reports
 
 from .._deadline import OutOfTime
 from .cells import CellFit, CellModel, Cells, DrawingModel, columns_of
-from .layout import ColumnLayout
+from .layout import ColumnLayout, Helpers
 from .notebook_bar import NotebookBar, in_notebook
 from .progress import Callback, FitProgress, check_callbacks, progress_bar
 from .stop_reason import StopReason
@@ -36,6 +36,7 @@ __all__ = [
     "DrawingModel",
     "FitProgress",
     "FitSummary",
+    "Helpers",
     "ModelOf",
     "NotebookBar",
     "OutOfTime",

@@ -68,10 +68,10 @@ def blocks_of(layout: ColumnLayout) -> list[Block]:
     if layout.predictors is None:
         every = np.arange(len(layout))
         return [Block(np.flatnonzero(layout.is_imputed), every)]
-    found: dict[bytes, tuple[_Places, list[int]]] = {}
+    found: dict[bytes, tuple[_Places, list[int]]] = {}  # helpers inform whoever may learn from the column they are about
     for group in np.unique(layout.groups[layout.is_imputed]).tolist():
         together = layout.predictors[group] | (np.arange(len(layout.predictors)) == group)
-        columns = np.flatnonzero(together[layout.groups])
+        columns = np.flatnonzero(together[layout.column_of_each])
         found.setdefault(columns.tobytes(), (columns, []))[1].append(group)
     blocks = [Block(np.flatnonzero(np.isin(layout.groups, targets)), columns) for columns, targets in found.values()]
     return sorted(blocks, key=lambda block: len(block.columns))

@@ -349,9 +349,11 @@ class TransportImputer(BaseImputer):
         """The coordinates of a user's starting table."""
         frame = as_frame(self.initial)
         if frame is None:
-            return np.asarray(self.initial, dtype=np.float64)
-        start = layout.encoding.read_frame(frame, np.nan)
-        return np.where(start.missing, np.nan, start.values)
+            own = np.asarray(self.initial, dtype=np.float64)
+        else:
+            start = layout.encoding.read_frame(frame, np.nan)
+            own = np.where(start.missing, np.nan, start.values)
+        return np.hstack([own, np.zeros((len(own), len(layout.helped)))]) if len(layout.helped) else own
 
     def _choose_epsilon(self, table: NDArray[np.float32], metric: NDArray[np.float64], seed: int) -> float:
         if not isinstance(self.epsilon, str):

@@ -3,6 +3,7 @@
 from .applicable import Applicability, is_about_rows, plain_applicable
 from .identifiers import identifiers_among
 from .names import find_column, find_columns, names_of
+from .panel import Panel, PanelColumns
 from .plain import plain_columns, plain_predictors
 from .roles import ColumnRoles, ColumnWishes
 
@@ -10,6 +11,8 @@ __all__ = [
     "Applicability",
     "ColumnRoles",
     "ColumnWishes",
+    "Panel",
+    "PanelColumns",
     "find_column",
     "find_columns",
     "identifiers_among",

@@ -40,7 +40,7 @@ class ColumnWishes:
     identifiers: str = "set aside"
     predictors: Any = None
     constraints: Any = None
-    not_imputed: tuple[Any, ...] = ()  # unless named in ``columns``: what orders rows and groups them
+    used_elsewhere: tuple[Any, ...] = ()  # names, and lists of names, of columns that are no identifiers
 
     def idle(self, read: Any) -> dict[int, ColumnKind]:
         """Columns of a frame or array that nobody is to look at, by position, and why."""
@@ -56,7 +56,7 @@ class ColumnWishes:
             raise ParameterValueError("exclude", self.exclude, "some of the columns, not all", "nothing would be left")
         idle = {int(k): ColumnKind.EXCLUDED for k in np.flatnonzero(excluded)}
         if self.identifiers == "set aside" and isinstance(read, nw.DataFrame):
-            named = named | named_in(self.predictors, read) | self._constrained(read)
+            named = named | named_in(self.predictors, read) | self._named_elsewhere(read)
             found = identifiers_among(read) & ~excluded & ~named
             if not (found | excluded).all():  # a table of nothing else is not one of identifiers
                 idle |= {int(k): ColumnKind.IDENTIFIER for k in np.flatnonzero(found)}
@@ -79,14 +79,15 @@ class ColumnWishes:
         return ColumnRoles(imputed, matrix)
 
     def _imputed(self, read: Any) -> NDArray[np.bool_]:
-        if self.columns is not None:
-            wanted, _ = find_columns("columns", self.columns, read)
-            if not wanted.any():
-                raise ParameterValueError("columns", self.columns, "at least one column", "pass None to impute all")
-            return wanted
-        others = find_columns("groups or time", self.not_imputed, read)[0]
-        return ~others
+        if self.columns is None:
+            return np.ones(len(names_of(read)), dtype=bool)
+        wanted, _ = find_columns("columns", self.columns, read)
+        if not wanted.any():
+            raise ParameterValueError("columns", self.columns, "at least one column", "pass None to impute all")
+        return wanted
 
-    def _constrained(self, read: Any) -> NDArray[np.bool_]:
-        constrained = self.constraints if isinstance(self.constraints, Mapping) else {}
-        return np.array([name in constrained for name in names_of(read)], dtype=bool)
+    def _named_elsewhere(self, read: Any) -> NDArray[np.bool_]:
+        named: list[Any] = list(self.constraints) if isinstance(self.constraints, Mapping) else []
+        for each in self.used_elsewhere:
+            named += list(each) if isinstance(each, list | tuple) else [each]
+        return np.array([name in named for name in names_of(read)], dtype=bool)

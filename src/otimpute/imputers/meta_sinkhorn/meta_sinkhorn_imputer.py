@@ -39,7 +39,7 @@ class _CompleterWeights(NamedArrays):
         return super().pack(weights_of(value.module, "completer"), place)
 
 
-@stored(completer=_CompleterWeights(), learned="varying", used="coordinates")
+@stored(completer=_CompleterWeights(), learned="varying", used="U")
 @dataclass(frozen=True)
 class MetaSinkhornModel(TransportModel):
     """Shows new rows, with a first guess, to a trained completer."""
@@ -47,7 +47,7 @@ class MetaSinkhornModel(TransportModel):
     completer: Any  # a Completer; as it comes out of a file, its weights
     guess: GaussianModel | None  # None where the first guess is the mean
     learned: NDArray[np.bool_]  # [d]: columns that had a hole in training
-    used: NDArray[np.bool_]  # of all columns of the table that the completer is shown, those that had a value
+    used: NDArray[np.bool_]  # of all coordinates and helpers that the completer is shown, those that had a value
     is_built_in: bool  # whether the completer is ours
 
     def __post_init__(self) -> None:
