@@ -10,6 +10,7 @@ from ...exceptions import ParameterError
 from .document import Keys
 
 _PARAMETERS = {"only": "columns", "weights": "(weights|sample_weight)", "na": "na_values", "keep": "keep_values"}  # keys with another name in Python
+_FORMULAS = ("derive", "applicable")
 
 
 def blamed(error: Exception, content: Mapping[str, Any], flags: Mapping[str, Any]) -> Keys | None:
@@ -25,17 +26,19 @@ def blamed(error: Exception, content: Mapping[str, Any], flags: Mapping[str, Any
     if about in content.get("settings", {}):
         return None if about in flags.get("settings", {}) else ("settings", about)
     words = set(re.findall(r"\w+", said))
-    found = [keys for keys in _paths(content) if keys[0] != "settings" and _is_named(keys, said, about, words)]
+    found = [keys for keys, value in _paths(content) if keys[0] != "settings" and _is_named(keys, value, said, about, words)]
     exact = max(found, key=len, default=None)
     if exact is None or _is_there(exact, flags):
         return None
     return exact
 
 
-def _is_named(keys: Keys, said: str, about: str, words: Collection[str]) -> bool:
+def _is_named(keys: Keys, value: Any, said: str, about: str, words: Collection[str]) -> bool:
     parameter = _PARAMETERS.get(keys[0], keys[0])
     if len(keys) == 1:
         return re.match(rf"{parameter}\b", about) is not None
+    if keys[0] in _FORMULAS and value in said:
+        return True
     if repr(keys[1]) not in said:
         return False
     if keys[0] == "constraints":
@@ -43,10 +46,10 @@ def _is_named(keys: Keys, said: str, about: str, words: Collection[str]) -> bool
     return parameter in words
 
 
-def _paths(content: Mapping[str, Any], around: Keys = ()) -> Iterator[Keys]:
+def _paths(content: Mapping[str, Any], around: Keys = ()) -> Iterator[tuple[Keys, Any]]:
     for key, value in content.items():
-        yield (*around, key)
-        if isinstance(value, Mapping):
+        yield (*around, key), value
+        if isinstance(value, Mapping) and around != ("predictors",):
             yield from _paths(value, (*around, key))
 
 
