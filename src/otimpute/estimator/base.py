@@ -22,7 +22,7 @@ from .._stored import Array, IfThere, Kind, Labels, ListOf, RecordOf, Scalar, Wh
 from .._warn import warn_user
 from ..exceptions import EmptyColumnWarning, InPython, Message, OtimputeWarning, StoredFileError
 from ..fitting import BlockModel, CellFit, CellModel, Cells, ColumnLayout, FitSummary, ModelOf, fit_within_predictors
-from ..knowledge import PanelColumns
+from ..knowledge import DerivedColumns, PanelColumns
 from ..table import ColumnKind, Encoding, Family, Table, as_frame, with_fields_of
 from .known_table import KnowsItsTable
 from .model_file import Storable
@@ -168,7 +168,7 @@ class BaseImputer(KnowsItsTable, Storable, TransformerMixin, BaseEstimator, ABC)
         """A table with the columns of the fit, as the imputer sees it; the imputer stays as it is."""
         check_is_fitted(self)
         training = self.training_table_
-        table = self._as_table(self._validated(X, reset=False), training.encoding)
+        table = self._read_known(self._validated(X, reset=False), training.encoding, training.derived)
         self._check_rows_are_known(table)
         return self._narrowed(table, training.roles)
 
@@ -190,8 +190,9 @@ class BaseImputer(KnowsItsTable, Storable, TransformerMixin, BaseEstimator, ABC)
         kept = self._encoding_to_keep()
         self._is_fitted = False  # a fit that fails must not leave half of a new state beside half of an old one
         read = self._validated(X, reset=True)
-        encoding = self._choose_encoding(read) if kept is None else kept
-        table = self._as_table(read, encoding)
+        derived = self._derived_from(read)
+        encoding = self._choose_encoding(read, derived) if kept is None else kept
+        table = self._read_known(read, encoding, derived)
         roles = self._wishes.roles(read, table)
         self._warn_of_inapplicable(table)
         table = self._narrowed(table, roles)
@@ -199,10 +200,13 @@ class BaseImputer(KnowsItsTable, Storable, TransformerMixin, BaseEstimator, ABC)
             delattr(self, name)  # of an earlier fit
         panel_columns = PanelColumns.named(self.groups, self.time, encoding.names or range(len(encoding.codes)), encoding.codes)
         keep_empty = bool(self.keep_empty_features)
-        self.training_table_ = TrainingTable.of(encoding, table, roles, keep_empty=keep_empty, panel_columns=panel_columns)
-        self.indicator_columns_ = np.flatnonzero(table.holes.any(axis=0)) if self.add_indicator else np.arange(0)
-        empty = np.array([code.kind == ColumnKind.EMPTY for code in table.codes])
-        without_value = np.asarray(table.holes.all(axis=0) | (empty & table.holes.any(axis=0)))
+        self.training_table_ = TrainingTable.of(
+            encoding, table, roles, keep_empty=keep_empty, panel_columns=panel_columns, derived=derived
+        )
+        self.indicator_columns_ = np.flatnonzero(table.absent.any(axis=0)) if self.add_indicator else np.arange(0)
+        kinds = np.array([code.kind for code in table.codes])
+        without_value = (kinds == ColumnKind.EMPTY) & table.holes.any(axis=0)
+        without_value |= (kinds != ColumnKind.DERIVED) & table.holes.all(axis=0)
         self._warn_of_identifiers(table)
         self._warn_of_empty_columns(without_value)
         self._warn_of_columns_left_alone(table, without_value)
@@ -290,7 +294,7 @@ class BaseImputer(KnowsItsTable, Storable, TransformerMixin, BaseEstimator, ABC)
             warn_user(Message(said, advice), OtimputeWarning)
 
     def _warn_of_columns_left_alone(self, table: Table, known: NDArray[np.bool_]) -> None:
-        idle = np.array([code.family == Family.ANY for code in table.codes])
+        idle = np.array([code.family == Family.ANY and code.kind != ColumnKind.DERIVED for code in table.codes])
         with_holes = np.flatnonzero(idle & table.holes.any(axis=0) & ~known)
         if len(with_holes):
             warn_user(
@@ -317,8 +321,8 @@ class BaseImputer(KnowsItsTable, Storable, TransformerMixin, BaseEstimator, ABC)
                 f"add_indicator=True would add a column {sorted(taken)[0]!r}, which X already has; rename that column"
             )
 
-    def _choose_encoding(self, read: Any) -> Encoding:
-        idle = self._wishes.idle(read)
+    def _choose_encoding(self, read: Any, derived: DerivedColumns | None = None) -> Encoding:
+        idle = self._wishes.idle(read, derived)
         if isinstance(read, nw.DataFrame):
             return Encoding.of_frame(read, self.constraints, self.max_categories, self._missing_values(), idle)
         return Encoding.of_array(read, self.constraints, self._missing_values(), idle)

@@ -2,24 +2,47 @@
 
 from __future__ import annotations
 
+import warnings
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
+from ..exceptions import OtimputeWarning
 from ..fitting import Cells
-from ..knowledge import Applicability, ColumnRoles, is_about_rows, plain_applicable, plain_columns, plain_predictors
-from ..table import ColumnKind, Table
+from ..knowledge import (
+    Applicability,
+    ColumnRoles,
+    DerivedColumns,
+    is_about_rows,
+    plain_applicable,
+    plain_columns,
+    plain_predictors,
+)
+from ..table import ColumnKind, Encoding, Table
 from .table_parameters import HasTableParameters
 from .training_table import TrainingTable
 
 
 class KnowsItsTable(HasTableParameters):
-    """Leaves alone what is not to be imputed, and what cannot exist."""
+    """Leaves alone what is not to be imputed and what cannot exist, and computes what follows from the rest."""
 
     training_table_: TrainingTable
-    indicator_columns_: Any
+    indicator_columns_: NDArray[np.int64]
     n_features_in_: int
+
+    def _derived_from(self, read: Any) -> DerivedColumns | None:
+        """What was said about columns that are computed, and relations between columns."""
+        return None if self.derive is None else DerivedColumns.of(self.derive, read, self._missing_values())
+
+    def _read_known(self, read: Any, encoding: Encoding, derived: DerivedColumns | None) -> Table:
+        """A table with what equations determine, and which cells these are."""
+        if derived is None:
+            return self._as_table(read, encoding)
+        solved = derived.solve(read)
+        was_missing = ~derived.known(read)
+        return replace(self._as_table(solved, encoding), solved=was_missing & derived.known(solved))
 
     def _narrowed(self, table: Table, roles: ColumnRoles) -> Table:
         """A table whose holes are only those that are to be filled."""
@@ -51,9 +74,22 @@ class KnowsItsTable(HasTableParameters):
         """The table with values in its holes, but for those that turn out not to exist in a completed row."""
         kept, rules = self.training_table_.kept, self._applicability(table.source)
         if rules is not None:
-            every, nothing = np.ones_like(kept), np.arange(0)
-            table = rules.settled(table, lambda some: some.complete(cells, every, self.integers, nothing))
-        return table.complete(cells, kept, self.integers, self.indicator_columns_)
+            table = rules.settled(table, lambda some: self._finished(some, cells, np.ones_like(kept), np.arange(0), said=False))
+        return self._finished(table, cells, kept, self.indicator_columns_)
+
+    def _finished(
+        self, table: Table, cells: Cells, kept: NDArray[np.bool_], indicators: NDArray[np.int64], *, said: bool = True
+    ) -> Any:
+        """The table with values in its holes, in line with how columns are related; where that cannot be, it is ``said``."""
+        completed = table.complete(cells, kept, self.integers, indicators)
+        derived = self.training_table_.derived
+        if derived is None:
+            return completed
+        codes = dict(zip(self.training_table_.encoding.names, table.codes, strict=True))
+        with warnings.catch_warnings():
+            if not said:
+                warnings.simplefilter("ignore", OtimputeWarning)
+            return derived.finish(table.source, completed, codes)
 
     def _plain_parameter(self, name: str, value: Any) -> Any:
         if not hasattr(self, "training_table_"):

@@ -87,9 +87,6 @@ class HasTableParameters:
         if self.max_categories is not None:
             check_count("max_categories", self.max_categories, advice="pass None to use all categories of all columns")
         check_choice("identifiers", self.identifiers, ["set aside", "use"])
-        for name in ("derive",):
-            if getattr(self, name) is not None:
-                raise NotImplementedError(f"{name} comes with another branch")
 
     @property
     def _wishes(self) -> ColumnWishes:

@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 
 from .._stored import Array, IfThere, RecordOf, Whole, stored
 from ..fitting import Cells, ColumnLayout
-from ..knowledge import ColumnRoles, Panel, PanelColumns
-from ..table import CategoryCode, Encoding, Table
+from ..knowledge import ColumnRoles, DerivedColumns, Panel, PanelColumns
+from ..table import CategoryCode, ColumnKind, Encoding, Table
 from .training_rows import TrainingRows
 
 
@@ -23,6 +23,7 @@ from .training_rows import TrainingRows
     n_rows=Whole(at_least=1),
     n_missing=Array("table", at_least=0),
     panel=IfThere(RecordOf((Panel,))),
+    derived=IfThere(RecordOf((DerivedColumns,))),
 )
 @dataclass(frozen=True)
 class TrainingTable:
@@ -40,6 +41,7 @@ class TrainingTable:
     rows: TrainingRows
     roles: ColumnRoles
     panel: Panel | None = None  # what the other rows of a group say
+    derived: DerivedColumns | None = None  # columns that are computed, and relations between columns
 
     def __post_init__(self) -> None:
         n_columns = len(self.encoding.codes)
@@ -57,9 +59,11 @@ class TrainingTable:
         *,
         keep_empty: bool,
         panel_columns: PanelColumns | None = None,
+        derived: DerivedColumns | None = None,
     ) -> TrainingTable:
         """What is to be remembered of a table."""
         empty = np.asarray(table.missing.all(axis=0))
+        is_derived = np.array([code.kind == ColumnKind.DERIVED for code in table.codes])
         panel = None
         if panel_columns is not None:
             panel = Panel.of(panel_columns, table, ~empty, _names(encoding))
@@ -71,12 +75,13 @@ class TrainingTable:
         return cls(
             encoding,
             empty,
-            np.asarray(~table.holes.all(axis=0) | keep_empty),
+            np.asarray(~table.holes.all(axis=0) | keep_empty | is_derived),
             len(table.holes),
             np.count_nonzero(table.holes, axis=0),
             TrainingRows.of(table.values, table.missing),
             roles,
             panel,
+            derived,
         )
 
     def of_rows(self, table: Table) -> TrainingTable:

@@ -1,6 +1,7 @@
 """What people know about their table: which columns to impute, from which others, and what holds between them."""
 
 from .applicable import Applicability, is_about_rows, plain_applicable
+from .derived import DerivedColumns
 from .identifiers import identifiers_among
 from .names import find_column, find_columns, names_of
 from .panel import Panel, PanelColumns
@@ -11,6 +12,7 @@ __all__ = [
     "Applicability",
     "ColumnRoles",
     "ColumnWishes",
+    "DerivedColumns",
     "Panel",
     "PanelColumns",
     "find_column",

@@ -108,6 +108,13 @@ class DerivedColumns:
             table[name], natures[name] = _nothing(kind, len(read)), replace(natures[name], kind=kind)
         return cls(tuple(check_kinds(rule, table) for rule in rules), natures, missing_values)
 
+    def known(self, frame: nw.DataFrame[Any]) -> NDArray[np.bool_]:
+        """Where the columns that rules name have a value ``[n, d]``; true in all others."""
+        known = np.ones(frame.shape, dtype=bool)
+        for name, each in self._read(frame).items():
+            known[:, frame.columns.index(name)] = each.known
+        return known
+
     @property
     def targets(self) -> tuple[str, ...]:
         """The columns that are computed, which no model imputes."""

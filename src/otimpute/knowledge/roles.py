@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from .._stored import Array, Maybe, stored
 from ..exceptions import ParameterValueError
 from ..table import ColumnKind, Table
+from .derived import DerivedColumns
 from .identifiers import identifiers_among
 from .informative import informative_columns
 from .names import find_columns, names_of
@@ -42,8 +43,8 @@ class ColumnWishes:
     constraints: Any = None
     used_elsewhere: tuple[Any, ...] = ()  # names, and lists of names, of columns that are no identifiers
 
-    def idle(self, read: Any) -> dict[int, ColumnKind]:
-        """Columns of a frame or array that nobody is to look at, by position, and why."""
+    def idle(self, read: Any, derived: DerivedColumns | None = None) -> dict[int, ColumnKind]:
+        """Columns of a frame or array that nobody is to look at, by position, and why; computed ones need no look."""
         nothing = np.zeros(len(names_of(read)), dtype=bool)
         excluded = nothing if self.exclude is None else find_columns("exclude", self.exclude, read)[0]
         wanted, one_by_one = (nothing, False) if self.columns is None else find_columns("columns", self.columns, read)
@@ -55,8 +56,14 @@ class ColumnWishes:
         if excluded.all():
             raise ParameterValueError("exclude", self.exclude, "some of the columns, not all", "nothing would be left")
         idle = {int(k): ColumnKind.EXCLUDED for k in np.flatnonzero(excluded)}
+        related = np.array([derived is not None and name in derived.natures for name in names_of(read)], dtype=bool)
+        if (related & excluded).any():
+            name = names_of(read)[int(np.flatnonzero(related & excluded)[0])]
+            raise ParameterValueError("exclude", name, "made of columns that derive does not name", "leave out one of the two")
+        if derived is not None:
+            idle |= {names_of(read).index(name): ColumnKind.DERIVED for name in derived.targets}
         if self.identifiers == "set aside" and isinstance(read, nw.DataFrame):
-            named = named | named_in(self.predictors, read) | self._named_elsewhere(read)
+            named = named | related | named_in(self.predictors, read) | self._named_elsewhere(read)
             found = identifiers_among(read) & ~excluded & ~named
             if not (found | excluded).all():  # a table of nothing else is not one of identifiers
                 idle |= {int(k): ColumnKind.IDENTIFIER for k in np.flatnonzero(found)}
