@@ -39,6 +39,9 @@ def in_options(said: Any) -> str:
         return _one_line(said.said_of(_spell(Term(said.parameter)), _ADVICE.get(said.parameter, said.advice)))
     if type(said).__name__ in _OF_OTHERS:
         return _OF_OTHERS[type(said).__name__]
+    if type(said).__name__ == "ExpressionError":  # which shows the place by a line below; here is one line
+        place = "" if said.position is None else f", character {said.position + 1}"
+        return _one_line(f"in {said.text!r}{place}: {said.problem}")
     if isinstance(said, BaseException) and said.args and isinstance(said.args[0], Message):
         said = said.args[0]
     return _one_line(said.spelled(_spell) if isinstance(said, Message) else str(said))
