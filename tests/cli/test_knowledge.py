@@ -31,9 +31,7 @@ def table(tmp_path: Path) -> Path:
         "sex": np.where(person % 2 == 0, "f", "m"), "age": age, "income": income, "tax": (income / 5).round(2),
         "births": rng.poisson(1.5, N).astype(float), "weight": 1.0 + person % 3,
     }  # fmt: skip
-    masked = [
-        pa.array(np.asarray(values), mask=(rng.random(N) < 0.2) & (name in NUMBERS)) for name, values in columns.items()
-    ]
+    masked = [pa.array(np.asarray(values), mask=(rng.random(N) < 0.2) & (name in NUMBERS)) for name, values in columns.items()]
     path = tmp_path / "in.csv"
     pyarrow.csv.write_csv(pa.table(masked, names=list(columns)), path)
     return path
@@ -56,7 +54,10 @@ FLAGS: dict[str, tuple[list[str], dict[str, Any]]] = {
     "auto": (["--predictors", "auto"], {"predictors": "auto"}),
     "groups": (["--groups", "person", "--time", "year"], {"groups": ["person"], "time": "year"}),
     "applicable": (["--applicable", "births=sex == 'f'"], {"applicable": {"births": "sex == 'f'"}}),
-    "derive": (["--derive", "tax = income / 5", "--derive", "births <= age"], {"derive": ["tax = income / 5", "births <= age"]}),
+    "derive": (
+        ["--derive", "tax = income / 5", "--derive", "births <= age"],
+        {"derive": ["tax = income / 5", "births <= age"]},
+    ),
 }
 
 
@@ -130,7 +131,10 @@ def test_columns_that_are_named_are_no_identifiers(invoke: Any) -> None:
         (["--weights", "wight"], "in.csv: --weights: no column 'wight'; did you mean 'weight'?"),
         (["--weights", "age"], "in.csv: weights: column 'age' has "),
         (["--weights", "weight", "-m", "knn"], "in.csv: sample_weight cannot be used by KNNImputer"),
-        (["--weights", "weight", "--multiple", "2", "-m", "chained"], "--weights is not for --multiple, whose draws count all rows alike"),
+        (
+            ["--weights", "weight", "--multiple", "2", "-m", "chained"],
+            "--weights is not for --multiple, whose draws count all rows alike",
+        ),
         (["--set", "groups=person"], "--set groups=person: use --groups instead"),
     ],
     ids=lambda value: " ".join(value) if isinstance(value, list) else "",

@@ -52,7 +52,11 @@ def test_rules_are_told_in_words(people: pd.DataFrame) -> None:
         "income is informed by age only.",
         f"births exists only where sex == 'f': {n_empty} cells stay empty, as nothing is missing there.",
     ]
-    assert data.as_dict()["known"]["rules"][0] == {"kind": "excluded", "columns": ["remark"], "words": data.known.rules[0].words}
+    assert data.as_dict()["known"]["rules"][0] == {
+        "kind": "excluded",
+        "columns": ["remark"],
+        "words": data.known.rules[0].words,
+    }
 
 
 def test_the_matrix_has_what_informs_what(people: pd.DataFrame) -> None:
@@ -99,3 +103,35 @@ def test_several_tables_show_the_same(people: pd.DataFrame) -> None:
         data = collect(imputer, people)
     one = told(GaussianEMImputer(**rules), people)
     assert data.known == one.known
+
+
+def test_what_cannot_exist_predicts_no_missing_value(people: pd.DataFrame) -> None:
+    people = people.assign(births=np.where((people.sex == "f"), people.age.fillna(0.0), np.nan))
+    people.loc[[4, 5, 22, 31, 35, 41, 50, 55], "births"] = np.nan
+    people = people.drop(columns="key")
+    ruled, plain = told(GaussianEMImputer(applicable=RULES["applicable"]), people), told(GaussianEMImputer(), people)
+    strongest = [(each.missing, each.column) for each in plain.missingness.predictors.strongest]
+    assert ("births", "sex") in strongest  # all men lack it
+    assert ("births", "sex") not in [(each.missing, each.column) for each in ruled.missingness.predictors.strongest]
+    assert ruled.verdict[0].light == "good"
+
+
+def test_derived_columns_are_computed_and_complete(people: pd.DataFrame) -> None:
+    people = people.drop(columns="key").assign(total=people.age + people.income)
+    people.loc[people.index % 5 == 0, "total"] = np.nan
+    data = told(GaussianEMImputer(derive=["total = age + income", "total <= 100"]), people)
+    assert data.known is not None
+    assert [rule.words for rule in data.known.rules][:2] == [
+        "total = age + income in every imputed row.", "total <= 100 in every imputed row.",
+    ]  # fmt: skip
+    assert "from these rules: computed from known ones" in data.known.rules[2].words
+    column = next(column for column in data.columns if column.name == "total")
+    assert (column.kind, column.light, column.n_filled) == ("derived", "good", column.n_missing)
+    assert data.verdict[0].answer.startswith("All ")
+
+
+def test_a_report_without_the_imputed_table_keeps_the_rules(people: pd.DataFrame) -> None:
+    people = people.drop(columns="key").assign(total=people.age + people.income)
+    imputer = GaussianEMImputer(derive=["total = age + income"]).fit(people)
+    data = collect(imputer, people, check=False)
+    assert data.table.from_transform and data.verdict[0].light == "good"

@@ -24,7 +24,7 @@ _MOST_RULES = 20  # of one kind
 def describe_knowledge(imputer: BaseImputer, names: list[str], table: Table) -> KnowledgeFacts | None:
     """Return what was known of a table; None if nothing was."""
     rules = [*_about_columns(imputer, names, table), *_about_predictors(imputer, names, table), *_about_rows(imputer)]
-    rules += [*_derived(imputer.derive), *_applicable(imputer, names, table), *_methods(imputer)]
+    rules += [*_derived(imputer.derive, table), *_applicable(imputer, names, table), *_methods(imputer)]
     return KnowledgeFacts(rules, _matrix(imputer, names, table)) if rules else None
 
 
@@ -92,7 +92,7 @@ def _about_rows(imputer: BaseImputer) -> Iterator[Rule]:
         yield Rule(RuleKind.GROUPS, [*within, *([] if time is None else [str(time)])], " ".join(said))
 
 
-def _derived(derive: Any) -> Iterator[Rule]:
+def _derived(derive: Any, table: Table) -> Iterator[Rule]:
     for each in [] if derive is None else derive if isinstance(derive, (list, tuple)) else [derive]:
         if isinstance(each, Mapping):
             for name, formula in each.items():
@@ -100,6 +100,10 @@ def _derived(derive: Any) -> Iterator[Rule]:
                 yield Rule(RuleKind.DERIVED, [str(name)], f"{name} = {said} in every imputed row.")
         else:
             yield Rule(RuleKind.DERIVED, [], f"{each} in every imputed row.")
+    if table.solved is not None and (n := int(table.solved.sum())):
+        follow = f"{count(n, 'missing value')} follow{'s' * (n == 1)} from these rules"
+        words = f"{follow}: computed from known ones, and counted as known here."
+        yield Rule(RuleKind.DERIVED, [], words)
 
 
 def _applicable(imputer: BaseImputer, names: list[str], table: Table) -> Iterator[Rule]:

@@ -9,7 +9,12 @@ from typing import Any
 from ...exceptions import ParameterError
 from .document import Keys
 
-_PARAMETERS = {"only": "columns", "weights": "(weights|sample_weight)", "na": "na_values", "keep": "keep_values"}  # keys with another name in Python
+_PARAMETERS = {
+    "only": "columns",
+    "weights": "(weights|sample_weight)",
+    "na": "na_values",
+    "keep": "keep_values",
+}  # keys with another name in Python
 _FORMULAS = ("derive", "applicable")
 
 

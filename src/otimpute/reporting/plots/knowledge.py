@@ -22,7 +22,10 @@ def predictor_matrix(found: PredictorMatrix) -> Element:
     inset = side / 10
     corners = {
         wanted: [
-            (left + k * side, top + j * side) for j, row in enumerate(found.informs) for k, own in enumerate(row) if own is wanted
+            (left + k * side, top + j * side)
+            for j, row in enumerate(found.informs)
+            for k, own in enumerate(row)
+            if own is wanted
         ]
         for wanted in (True, False, None)
     }
