@@ -47,10 +47,11 @@ def try_in_blocks(
     for k, block in enumerate(blocks):
         now = time.perf_counter()
         until = stop_at if math.isinf(stop_at) else now + (stop_at - now) / (len(blocks) - k)
+        own_layout = replace(layout.only(block.columns), imputed=_only(layout, block))
         trials.append(
             try_experts(
-                experts, replace(layout.only(block.columns), imputed=_only(layout, block)), *map(block.of, (values, missing)),
-                columns.only(block.columns), wanted=block.of(wanted), n_splits=n_splits, stop_at=until, rows=rows,
+                experts, own_layout, block.of(values), block.of(missing), columns.only(block.columns),
+                wanted=block.of(wanted), n_splits=n_splits, stop_at=until, rows=rows,
                 seed=seed_from(int(generator(seed, f"trial of block {k}").integers(2**31))), **shared,
             )
         )  # fmt: skip

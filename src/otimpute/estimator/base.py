@@ -7,7 +7,6 @@ import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from numbers import Real
 from typing import Any, ClassVar, Self
 
 import narwhals as nw
@@ -22,7 +21,7 @@ from .._stored import Array, IfThere, Kind, Labels, ListOf, RecordOf, Scalar, Wh
 from .._warn import warn_user
 from ..exceptions import EmptyColumnWarning, InPython, Message, OtimputeWarning, StoredFileError
 from ..fitting import BlockModel, CellFit, CellModel, Cells, ColumnLayout, FitSummary, ModelOf, fit_within_predictors
-from ..knowledge import DerivedColumns, PanelColumns
+from ..knowledge import PanelColumns
 from ..table import ColumnKind, Encoding, Family, Table, as_frame, with_fields_of
 from .known_table import KnowsItsTable
 from .model_file import Storable
@@ -321,16 +320,6 @@ class BaseImputer(KnowsItsTable, Storable, TransformerMixin, BaseEstimator, ABC)
                 f"add_indicator=True would add a column {sorted(taken)[0]!r}, which X already has; rename that column"
             )
 
-    def _choose_encoding(self, read: Any, derived: DerivedColumns | None = None) -> Encoding:
-        idle = self._wishes.idle(read, derived)
-        if isinstance(read, nw.DataFrame):
-            return Encoding.of_frame(read, self.constraints, self.max_categories, self._missing_values(), idle)
-        return Encoding.of_array(read, self.constraints, self._missing_values(), idle)
-
-    def _as_table(self, read: Any, encoding: Encoding) -> Table:
-        marker = self._missing_values()
-        return encoding.read_frame(read, marker) if isinstance(read, nw.DataFrame) else encoding.read_array(read, marker)
-
     def _validated(self, X: Any, *, reset: bool) -> Any:
         """A frame, or an array of numbers, that has rows and columns; with ``reset`` its columns are what others must have."""
         if isinstance(X, np.ma.MaskedArray):
@@ -348,14 +337,6 @@ class BaseImputer(KnowsItsTable, Storable, TransformerMixin, BaseEstimator, ABC)
         if any(name is None or name != name for name in frame.columns):
             raise ValueError("X has a column whose name is None or NaN; give it a name")
         return frame
-
-    def _missing_values(self) -> Any:
-        value = self.missing_values
-        if value is None:
-            return float("nan")
-        if isinstance(value, bool) or not isinstance(value, Real):
-            raise TypeError(f"missing_values must be a number or NaN, got {value!r}")
-        return value
 
     def _assemble(self, table: Table, cells: Cells) -> Any:
         cells = self.training_table_.with_empty_columns(table, cells)

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import warnings
 from dataclasses import replace
+from numbers import Real
 from typing import Any
 
+import narwhals as nw
 import numpy as np
 from numpy.typing import NDArray
 
@@ -31,6 +33,24 @@ class KnowsItsTable(HasTableParameters):
     training_table_: TrainingTable
     indicator_columns_: NDArray[np.int64]
     n_features_in_: int
+
+    def _choose_encoding(self, read: Any, derived: DerivedColumns | None = None) -> Encoding:
+        idle = self._wishes.idle(read, derived)
+        if isinstance(read, nw.DataFrame):
+            return Encoding.of_frame(read, self.constraints, self.max_categories, self._missing_values(), idle)
+        return Encoding.of_array(read, self.constraints, self._missing_values(), idle)
+
+    def _as_table(self, read: Any, encoding: Encoding) -> Table:
+        marker = self._missing_values()
+        return encoding.read_frame(read, marker) if isinstance(read, nw.DataFrame) else encoding.read_array(read, marker)
+
+    def _missing_values(self) -> Any:
+        value = self.missing_values
+        if value is None:
+            return float("nan")
+        if isinstance(value, bool) or not isinstance(value, Real):
+            raise TypeError(f"missing_values must be a number or NaN, got {value!r}")
+        return value
 
     def _derived_from(self, read: Any) -> DerivedColumns | None:
         """What was said about columns that are computed, and relations between columns."""

@@ -26,6 +26,11 @@ class ModelOf(Kind):
         """What JSON holds of the model."""
         if not isinstance(value, BlockModel):
             return self.kind.pack(value, place)
+        if any(getattr(model, "needs_code", False) for model in value.models):
+            raise TypeError(
+                f"{place.name}: predictors made several fits of a model of your own, of which files hold only one; pickle the "
+                "fitted imputer"
+            )
         parts = zip(value.blocks, value.models, strict=True)
         packed = [self._pack_block(block, model, place.at(k)) for k, (block, model) in enumerate(parts)]
         return {"centre": _CENTRE.pack(value.centre, place.at("centre")), "blocks": packed}

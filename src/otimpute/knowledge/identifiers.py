@@ -57,9 +57,11 @@ def _looks_like_one(column: nw.Series[Any], frame: nw.DataFrame[Any]) -> bool:
         if len(known) < _FEWEST_ROWS:
             return False
         texts = known.to_list()
-        if not all(isinstance(each, str) for each in texts) or len(set(texts)) < len(texts) or _TIME_NAME.search(name):
+        if not all(isinstance(each, str) for each in texts) or len(set(texts)) < len(texts):
             return False
-        return is_key_name(name) or any(all(map(pattern.fullmatch, texts)) for pattern in (_HASH, _CODE))
+        if is_key_name(name) or all(map(_HASH.fullmatch, texts)):
+            return True
+        return not _TIME_NAME.search(name) and all(map(_CODE.fullmatch, texts))
     return False
 
 

@@ -25,5 +25,7 @@ def plain_predictors(given: Any, roles: ColumnRoles, names: Sequence[Any]) -> An
         return given
     if roles.predictors is None:  # it limited nobody
         return None
-    informs = {name: [names[j] for j in np.flatnonzero(row)] for name, row in zip(names, roles.predictors, strict=True)}
+    informs = {
+        name: [names[j] for j in np.flatnonzero(row).tolist()] for name, row in zip(names, roles.predictors, strict=True)
+    }
     return {name: own for name, own in informs.items() if own}
