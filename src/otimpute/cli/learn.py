@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -170,7 +171,7 @@ def set_aside(frame: Any, plan: TablePlan) -> list[str]:
     return [frame.column_names[k] for k in wishes.idle(nw.from_native(frame, eager_only=True))]
 
 
-def _never_filled(frame: Any, wishes: dict[str, dict[str, Any]]) -> list[str]:
+def _never_filled(frame: Any, wishes: Mapping[str, Mapping[str, Any]]) -> list[str]:
     """Return notes on declared categories that never occur and so cannot be imputed; ordered ones can."""
     notes = []
     for name, wish in wishes.items():

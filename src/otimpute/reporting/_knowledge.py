@@ -56,7 +56,7 @@ def _about_predictors(imputer: BaseImputer, names: list[str], table: Table) -> I
         )  # fmt: skip
         yield Rule(RuleKind.PREDICTORS, [], few)
     elif informs is not None:
-        usable = np.flatnonzero(_usable(table))
+        usable = np.flatnonzero(_usable(table)).tolist()
         mute = [k for k in usable if not informs[usable, k].any()]
         if mute and len(usable) > 1:
             which = [names[k] for k in mute]

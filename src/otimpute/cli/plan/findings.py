@@ -5,12 +5,10 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from ..._optional import require
-
-if TYPE_CHECKING:
-    from ...table import ColumnSummary
+from ...table import ColumnKind, ColumnSummary
 
 _EXPECTED_TWICE = 5
 _MOST_LABELS = 20
@@ -23,7 +21,7 @@ class Finding:
     """What is seen of one column."""
 
     name: str
-    kind: str
+    kind: ColumnKind
     treatment: str
     n_missing: int
     n_rows: int
@@ -40,8 +38,6 @@ class Finding:
 
 def find(frame: Any, columns: Sequence[ColumnSummary]) -> list[Finding]:
     """Look at the columns of an Arrow table."""
-    from ...table import ColumnKind
-
     pc = require("pyarrow.compute", "reading tables", "cli")
     found = []
     for column in columns:
@@ -66,11 +62,11 @@ def find(frame: Any, columns: Sequence[ColumnSummary]) -> list[Finding]:
 
 def likely_panel(frame: Any, found: Sequence[Finding]) -> tuple[str, str] | None:
     """Return a column of groups and one of times, such that no group has a time twice; None if no two look like it."""
-    from ...table import ColumnKind
-
     complete = [each for each in found if each.n_missing == 0 and (each.n_distinct or 0) > 1 and not each.is_unique]
     times = [
-        each for each in complete if each.kind == ColumnKind.MOMENT or (_TIMES.search(each.name) and each.kind == "integer")
+        each
+        for each in complete
+        if each.kind == ColumnKind.MOMENT or (_TIMES.search(each.name) and each.kind == ColumnKind.INTEGER)
     ]
     groups = [each for each in complete if each not in times and _may_name_groups(each)]
     for time in sorted(times, key=lambda each: _TIMES.search(each.name) is None):
@@ -82,7 +78,9 @@ def likely_panel(frame: Any, found: Sequence[Finding]) -> tuple[str, str] | None
 
 def _may_name_groups(found: Finding) -> bool:
     """Whether a column has labels, or numbers that are called one's own."""
-    return found.kind in ("category", "text") or (found.kind == "integer" and _KEYS.search(found.name) is not None)
+    return found.kind in (ColumnKind.CATEGORY, ColumnKind.TEXT) or (
+        found.kind == ColumnKind.INTEGER and _KEYS.search(found.name) is not None
+    )
 
 
 def _never_twice(frame: Any, group: str, time: str) -> bool:

@@ -188,37 +188,41 @@ _SPELLINGS = ListOf(Is((str, int, float), "a text or a number"), 'a list of text
 _FLAG = Is((bool,), "true or false")
 _VALUE = Is((str, int, float, bool, date, time), "a text, a number, true or false, or a date")
 _VALUES = ListOf(_VALUE, 'a list of values, such as ["low", "high"]')
-_CONSTRAINT = {"bounds": Pair(), "integer": _FLAG, "non_negative": _FLAG, "categories": _VALUES, "ordered": _FLAG}
+_CONSTRAINT: Mapping[str, Shape] = {
+    "bounds": Pair(),
+    "integer": _FLAG,
+    "non_negative": _FLAG,
+    "categories": _VALUES,
+    "ordered": _FLAG,
+}
 _FORMULA = Is((str,), "a formula in quotes")
 _METHOD = Is((str,), 'the name of a method, such as "extra_trees"')
 
 # In the order in which plans are drafted: TOML wants what has no table of its own first.
-PLAN = Record(
-    {
-        "na": Either(ByName(_SPELLINGS, '{age = ["-9"]}'), _SPELLINGS),
-        "keep": Either(ByName(_SPELLINGS, '{answer = ["None"]}'), _SPELLINGS),
-        "columns": _NAMES,
-        "exclude": _NAMES,
-        "only": _NAMES,
-        "identifiers": OneOf(("set aside", "use")),
-        "weights": _NAME,
-        "groups": Either(None, _NAMES, _NAME),
-        "time": _NAME,
-        "method": _METHOD,
-        "max_categories": Count(),
-        "settings": ByName(Is((str, int, float, bool, list), "a value"), "{max_steps = 500}", of="parameter of the method"),
-        "constraints": ByName(Record(_CONSTRAINT, "{bounds = [0, 120], integer = true}"), "age = {bounds = [0, 120]}"),
-        "predictors": Either(
-            ByName(Either(Record({"not": _NAMES}, '{not = ["tax_code"]}'), _NAMES), '{income = ["age", "job"]}'),
-            None,
-            OneOf(("auto",)),
-        ),
-        "derive": Either(
-            ByName(_FORMULA, 'bmi = "weight / (height / 100) ** 2"'),
-            ListOf(_FORMULA, 'a list of rules, such as ["total = a + b", "start <= end"]'),
-        ),
-        "applicable": ByName(_FORMULA, 'pregnancies = "age > 12"'),
-        "methods": ByName(Either(None, ListOf(_METHOD, "a list of methods"), _METHOD), 'job = "extra_trees"'),
-    },
-    "",
-)
+_KEYS: Mapping[str, Shape] = {
+    "na": Either(ByName(_SPELLINGS, '{age = ["-9"]}'), _SPELLINGS),
+    "keep": Either(ByName(_SPELLINGS, '{answer = ["None"]}'), _SPELLINGS),
+    "columns": _NAMES,
+    "exclude": _NAMES,
+    "only": _NAMES,
+    "identifiers": OneOf(("set aside", "use")),
+    "weights": _NAME,
+    "groups": Either(None, _NAMES, _NAME),
+    "time": _NAME,
+    "method": _METHOD,
+    "max_categories": Count(),
+    "settings": ByName(Is((str, int, float, bool, list), "a value"), "{max_steps = 500}", of="parameter of the method"),
+    "constraints": ByName(Record(_CONSTRAINT, "{bounds = [0, 120], integer = true}"), "age = {bounds = [0, 120]}"),
+    "predictors": Either(
+        ByName(Either(Record({"not": _NAMES}, '{not = ["tax_code"]}'), _NAMES), '{income = ["age", "job"]}'),
+        None,
+        OneOf(("auto",)),
+    ),
+    "derive": Either(
+        ByName(_FORMULA, 'bmi = "weight / (height / 100) ** 2"'),
+        ListOf(_FORMULA, 'a list of rules, such as ["total = a + b", "start <= end"]'),
+    ),
+    "applicable": ByName(_FORMULA, 'pregnancies = "age > 12"'),
+    "methods": ByName(Either(None, ListOf(_METHOD, "a list of methods"), _METHOD), 'job = "extra_trees"'),
+}
+PLAN = Record(_KEYS, "")

@@ -59,7 +59,9 @@ class TablePlan:
             return cls()
         document = Document.read(path)
         PLAN.check(document.content, (), document)
-        known = {key: _READ[key](value, document) if key in _READ else value for key, value in document.content.items()}
+        known: dict[str, Any] = {
+            key: _READ[key](value, document) if key in _READ else value for key, value in document.content.items()
+        }
         return cls(**{key: value for key, value in known.items() if value != {}}, document=document)
 
     def given(self) -> dict[str, Any]:
@@ -89,7 +91,7 @@ class TablePlan:
 
     def within(self, used: Sequence[str]) -> TablePlan:
         """Return what concerns these columns; wishes for others are dropped."""
-        own = {
+        own: dict[str, Any] = {
             key: {name: wish for name, wish in wishes.items() if name in used or (key, name) == ("predictors", _NOT)} or None
             for key in _BY_COLUMN
             if key not in _SPELLINGS and isinstance(wishes := getattr(self, key), Mapping)
