@@ -76,8 +76,11 @@ def test_integers_are_solved_for_only_where_the_solution_is_whole():
     assert done["total"].to_list() == [6.0, 7.0, 8.0]
 
 
-def test_whole_parts_are_found_behind_rounded_results():
+def test_parts_are_found_behind_rounded_results():
     assert solved(BMI, weight=[None, 81], height=[175, 180], bmi=[22.9, 25.0])["weight"].to_list() == [70, 81]
+    assert solved(BMI, weight=[None, 81.5], height=[175, 180], bmi=[22.9, 25.2])["weight"].to_list() == [70.1, 81.5]
+    unrounded = solved(BMI, weight=[None, 81.0], height=[175.0, 180.0], bmi=[22.86213, 25.0])["weight"]
+    assert unrounded.to_list() == [pytest.approx(22.86213 * 1.75**2), 81.0]
 
 
 def test_dates_are_solved_for_as_dates():
@@ -262,6 +265,38 @@ def test_columns_that_were_dropped_have_no_rules_any_more():
     table = frame(a=[1.0, None], b=[None, None])
     completed = frame(a=[1.0, 2.0])
     assert DerivedColumns.of("b = 2 * a", table).finish(table, completed)["a"].to_list() == [1.0, 2.0]
+
+
+def test_targets_that_no_model_imputed_are_computed():
+    table = frame(a=[1.0, None], b=[2.0, None], total=[None, None])
+    completed = frame(a=[1.0, 4.0], b=[2.0, 5.0], total=[None, None])
+    assert DerivedColumns.of("total = a + b", table).finish(table, completed)["total"].to_list() == [3.0, 9.0]
+
+
+def test_times_of_day_and_durations_are_put_in_order():
+    hour = lambda h: dt.time(h, 30)  # noqa: E731
+    table = frame(opens=[hour(8), None], closes=[hour(9), hour(12)], lasts=[dt.timedelta(hours=1), None])
+    derived = DerivedColumns.of(["opens < closes", "lasts = closes - opens"], table)
+    completed = frame(opens=[hour(8), hour(14)], closes=table["closes"].to_list(), lasts=table["lasts"].to_list())
+    done = derived.finish(table, completed)
+    assert done["opens"].to_list()[0] == hour(8) and done["opens"].to_list()[1] < hour(12)
+    assert done["lasts"].to_list() == [dt.timedelta(hours=1), dt.timedelta(0)]  # in hours, as the one observed
+
+
+def test_ranges_of_dates_come_from_the_imputer():
+    days = [dt.date(2024, 1, k) for k in range(1, 11)]
+    training = {"start": days, "end": days}
+    codes = Encoding.of_frame(frame(**training), {"end": {"bounds": ("2024-01-01", "2024-01-20")}}, 20, float("nan")).codes
+    original = {"start": [dt.date(2024, 1, 15), dt.date(2024, 2, 15)], "end": [None, None]}
+    table, completed = (
+        frame(**{**original, "end": pl.Series([None, None], dtype=pl.Date)}),
+        frame(**{**original, "end": days[:2]}),
+    )
+    with pytest.warns(OtimputeWarning, match=r"'start <= end' in 1 row \(1\)"):
+        done = DerivedColumns.of("start <= end", frame(**training)).finish(
+            table, completed, dict(zip(training, codes, strict=True))
+        )
+    assert done["end"].to_list() == [dt.date(2024, 1, 15), days[1]]
 
 
 # All kinds of columns

@@ -275,8 +275,8 @@ def test_arrays_have_no_identifiers() -> None:
 # Wide tables
 
 
-def wide(d: int = 60, n: int = 300, seed: int = 0) -> pd.DataFrame:
-    """Ten factors, each behind six columns."""
+def wide(d: int = 120, n: int = 300, seed: int = 0) -> pd.DataFrame:
+    """Twenty factors, each behind six columns."""
     rng = np.random.default_rng(seed)
     factors = rng.normal(size=(n, d // 6))
     values = np.repeat(factors, 6, axis=1) + 0.3 * rng.normal(size=(n, d))
@@ -288,7 +288,7 @@ def test_wide_tables_are_imputed_from_what_is_informative() -> None:
     X = complete.mask(np.random.default_rng(1).random(complete.shape) < 0.15)
     imputer = GaussianEMImputer(predictors="auto").fit(X)
     assert isinstance(imputer.model_, BlockModel)
-    assert max(len(block.columns) for block in imputer.model_.blocks) <= 32
+    assert max(len(block.columns) for block in imputer.model_.blocks) <= 48
     matrix = imputer.training_table_.roles.predictors
     same = np.abs(complete.corr().to_numpy()) > 0.5
     np.fill_diagonal(same, False)

@@ -10,7 +10,7 @@ import typer
 from .._text import count, duration, listed, number, share
 from .asked import Asked, Knowledge
 from .beside import Beside
-from .learn import Fitted, learn, tell_verdict
+from .learn import Fitted, filled_words, learn, tell_verdict
 from .method import ColumnChoice, Constraints, MethodChoice
 from .options import InputFile, OutputFile, Reading, Replacing, Showing, Writing, check_apart, command, option
 from .page import check_report, make_report, tell_report
@@ -172,7 +172,7 @@ def _show(fitted: Fitted, out: str) -> None:
         [
             [
                 listed([column["name"]]),
-                f"{column['n_filled']:,}" if column["n_filled"] == column["n_missing"] else "left alone",
+                filled_words(column["n_filled"], column["n_missing"]),
                 bar(column["n_missing"], n_rows),
                 share(column["n_missing"], n_rows),
                 missing_as(column["missing_as"]),

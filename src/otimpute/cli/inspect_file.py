@@ -17,6 +17,7 @@ from .draft import check_draft, write_draft
 from .learn import n_missing, set_aside, tell_verdict, trial_of
 from .method import ColumnChoice, Constraints, MethodChoice
 from .options import Reading, Replacing, Showing, about, command, option
+from .plan import toml_line
 from .reading_notes import USE_IDENTIFIERS, missing_as, reading_notes
 from .show import (
     add_rows,
@@ -87,6 +88,10 @@ def inspect(
         tell_json(table.describe() | found | ({} if write_plan is None else {"plan_file": write_plan}), err=False)
         return
     _show_table(table, columns, patterns)
+    if known := plan.as_dict():
+        tell("known:", err=False)
+        for key, value in known.items():
+            tell(f"  {toml_line(key, value)}", err=False)
     tell_notes(notes, err=False)
     if write_plan is not None:
         tell(f"plan in {write_plan}: edit it, and pass it as --plan", err=False, style="bold")

@@ -227,3 +227,14 @@ def tell_verdict(imputer: BaseImputer, *, err: bool = True) -> None:
     """Describe these findings in words."""
     if trial := trial_of(imputer):
         tell(trial["verdict"], err=err)
+
+
+def filled_words(n_filled: int, n_missing: int) -> str:
+    """Say how many values were filled in; where a column does not apply, some are left.
+
+    >>> filled_words(20, 20), filled_words(1500, 2000), filled_words(0, 20)
+    ('20', '1,500 of 2,000', 'left alone')
+    """
+    if n_filled == 0:
+        return "left alone"
+    return f"{n_filled:,}" if n_filled == n_missing else f"{n_filled:,} of {n_missing:,}"

@@ -14,7 +14,7 @@ from .._text import count, duration, listed, share
 from ..catalogue import METHODS
 from .asked import Asked
 from .beside import Beside
-from .learn import Chosen, n_missing, put_back
+from .learn import Chosen, filled_words, n_missing, put_back
 from .options import Showing, Writing, about, check_apart
 from .page import check_report, tell_report
 from .parse import parse_delta, parse_value
@@ -116,7 +116,12 @@ def impute_several(
         outputs.write(table, (put_back(table.frame, each) for each in imputer.tables_))
     made = None if report is None else _report(imputer, X, report)
     columns = [
-        {"name": column.name, "n_missing": n, "missing_as": dict(column.missing_as)}
+        {
+            "name": column.name,
+            "n_missing": n,
+            "n_filled": n - n_missing(first.column(column.name)),
+            "missing_as": dict(column.missing_as),
+        }
         for column in table.columns
         if column.name in used and (n := n_missing(table.frame.column(column.name)))
     ]
@@ -194,7 +199,7 @@ def _show(outputs: Outputs, table: TableFile, columns: Sequence[dict[str, Any]],
     n_rows, paths = table.frame.num_rows, outputs.paths
     where = "standard output" if outputs.out == "-" else paths[0] if outputs.is_long else f"{paths[0]} to {paths[-1]}"
     size = f"{count(n_rows, 'row')} × {count(table.frame.num_columns, 'column')}"
-    n_drawn = sum(column["n_missing"] for column in columns)
+    n_drawn = sum(column["n_filled"] for column in columns)
     tell(
         f"{where}: {count(outputs.m, 'table')} of {size}, {count(n_drawn, 'missing value')} of each drawn by {method}, "
         f"in {duration(seconds)}",
@@ -206,7 +211,7 @@ def _show(outputs: Outputs, table: TableFile, columns: Sequence[dict[str, Any]],
         [
             [
                 listed([column["name"]]),
-                f"{column['n_missing']:,}",
+                filled_words(column["n_filled"], column["n_missing"]),
                 bar(column["n_missing"], n_rows),
                 share(column["n_missing"], n_rows),
                 missing_as(column["missing_as"]),

@@ -49,6 +49,8 @@ class TrainingTable:
             self.roles
         ):
             raise ValueError("the encoding has other columns than the table")
+        if self.panel is not None and not self.panel.belongs_to(n_columns, self.empty):
+            raise ValueError("groups, times or helpers are of other columns than those of the table")
 
     @classmethod
     def of(

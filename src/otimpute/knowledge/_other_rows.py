@@ -228,7 +228,8 @@ class _Column:
 def _sums(place: Places, z: Cells, observed: NDArray[np.bool_]) -> tuple[Cells, Places]:
     """Sums and numbers of observed values, by place."""
     n = int(place.max(initial=-1)) + 1
-    return np.bincount(place, z, n), np.bincount(place[observed], minlength=n)
+    numbers = np.bincount(place[observed], minlength=n).astype(np.int64)
+    return np.bincount(place, z, n).astype(np.float64), numbers
 
 
 def _least(ways: Sequence[tuple[Strength, Cells]]) -> Strength:

@@ -70,7 +70,10 @@ def hide_in_company(
 class Company(Protocol):
     """What is missing beside a value, of rows in order of their groups and times."""
 
-    numbers: Numbers  # [n]: how much that is
+    @property
+    def numbers(self) -> Numbers:
+        """How much that is ``[n]``."""
+        ...
 
     def around(self, seed: int, example: int, rng: np.random.Generator, *, strict: bool) -> Places | None:
         """The rows that are hidden with a seed, so that it has the company of an example.

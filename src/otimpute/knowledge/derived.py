@@ -128,7 +128,8 @@ class DerivedColumns:
         """The table with the missing cells that equations determine; a warning says where observed values contradict rules.
 
         A cell is determined where everything else in an equation is known and exactly one value makes it hold: one that the
-        column can hold, whole where it holds whole numbers, and inside the range of what was observed (all on one side of 0).
+        column can hold, whole where it holds integers, and inside the range of what was observed (all on one side of 0). It
+        gets as many decimals as observed values have if the equation then still holds to what its result is rounded to.
         """
         table, filled = self._solved(frame)
         solved = self._written(frame, table, filled)
@@ -190,7 +191,8 @@ class DerivedColumns:
 
     @np.errstate(all="ignore")
     def _violations(self, table: Mapping[str, Values], natures: Mapping[str, Nature]) -> tuple[Violation, ...]:
-        found = (Violation(str(rule), np.flatnonzero(is_broken(rule, table, natures))) for rule in self.rules)
+        rules = [rule for rule in self.rules if rule.columns <= table.keys()]
+        found = (Violation(str(rule), np.flatnonzero(is_broken(rule, table, natures))) for rule in rules)
         return tuple(each for each in found if len(each.rows))
 
     def _natures_in(
@@ -241,9 +243,12 @@ class DerivedColumns:
             if name in there.columns:
                 return False
             solved = solve_for(here, name, numbers_of(there, part), part, nature.low, nature.high)
-            values = nature.nearest(np.where(solved.known, solved.values, 0.0))
-            part[name] = Values(nature.kind, values.astype(part[name].values.dtype), solved.known)
-            determined = solved.known & (np.abs(rule.excess(part)) <= tolerance_of(rule, part, self.natures))
+            exact = np.where(solved.known, solved.values, 0.0)
+            values, determined = exact, np.zeros(len(rows), dtype=bool)
+            for candidates in (nature.nearest(exact), nature.as_written(exact)):  # rounded as the others, if that will do
+                part[name] = Values(nature.kind, candidates.astype(part[name].values.dtype), solved.known)
+                will_do = solved.known & (np.abs(rule.excess(part)) <= tolerance_of(rule, part, self.natures))
+                values, determined = np.where(will_do, candidates, values), determined | will_do
         table[name].values[rows[determined]] = values[determined]
         table[name].known[rows[determined]] = True
         return bool(determined.any())

@@ -9,9 +9,9 @@ from scipy.spatial.distance import squareform
 
 from ..table import Standardiser, Table
 
-_NARROW = 40  # columns: fewer inform each other, all of them
-_BLOCK = 12  # columns that are imputed together
-_BEST = 20  # columns from outside that inform a block
+_NARROW = 60  # columns: fewer inform each other, all of them
+_BLOCK = 24  # columns that are imputed together
+_BEST = 24  # columns from outside that inform a block
 _MOST_ROWS = 2000  # that relations are measured on
 _CHANCE = 2.0  # squared correlations below so many times 1 / rows may be chance
 _FARTHEST = 5.0  # standard deviations: beyond that a value counts no more
@@ -20,7 +20,7 @@ _FARTHEST = 5.0  # standard deviations: beyond that a value counts no more
 def informative_columns(table: Table, imputed: NDArray[np.bool_]) -> NDArray[np.bool_] | None:
     """The matrix ``[d, d]``, row by row which columns inform one; None for a table that is not wide.
 
-    Columns that are strongly related are imputed together, a dozen at a time, from each other and the `_BEST` others; so the
+    Columns that are strongly related are imputed together, two dozen at a time, from each other and the `_BEST` others; so the
     inputs of a fit stay the same however wide the table is.
     """
     width = np.array([code.width for code in table.codes])

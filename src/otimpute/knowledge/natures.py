@@ -28,7 +28,7 @@ _DOUBLE = 2.0**-52
 _MOMENT_STEP = 1 / MICROSECONDS_PER_DAY
 
 
-@stored(low=Real(finite=False), high=Real(finite=False))
+@stored(low=Real(finite=False), high=Real(finite=False), spread=Real(above=0), precision=Real(above=0))
 @dataclass(frozen=True)
 class Nature:
     """What a column was like where it was observed.
@@ -43,6 +43,10 @@ class Nature:
     decimals_kept: float = 0.0  # observed numbers are rounded to one part in so many of a unit; 0 if not
     spread: float = 1.0  # standard deviation
     precision: float = _DOUBLE  # of its type
+
+    def __post_init__(self) -> None:
+        if self.per_unit < 0 or self.decimals_kept < 0 or not self.low <= self.high:
+            raise ValueError(f"from {self.low} to {self.high} with {self.per_unit} values per unit")
 
     @property
     def is_one_signed(self) -> bool:
@@ -70,6 +74,10 @@ class Nature:
             kind = np.float32 if self.precision < 1e-4 else np.float16
             values = np.asarray(values).astype(kind).astype(np.float64)
         return np.rint(values * self.per_unit) / self.per_unit if self.per_unit else values
+
+    def as_written(self, values: Numbers) -> Numbers:
+        """The nearest values with as many decimals as observed ones have."""
+        return self.nearest(np.rint(values * self.decimals_kept) / self.decimals_kept if self.decimals_kept else values)
 
     def beside(self, values: Numbers, side: int) -> Numbers:
         """The nearest values that it can hold on one side, below (-1) or above (1)."""
@@ -103,7 +111,7 @@ def nature_of(column: nw.Series[Any], read: Values) -> Nature:
         common,
         low=low,
         high=high,
-        per_unit=_per_unit(column, observed),
+        per_unit=_per_unit(column),
         decimals_kept=_decimals(observed),
         precision=_precision(column),
     )
@@ -118,21 +126,18 @@ def limited(nature: Nature, code: ColumnCode, column: nw.Series[Any]) -> Nature:
     """The nature with the bounds of an imputer's code for the column, and its rounding to whole numbers."""
     if isinstance(code, NumberCode):
         is_whole = code.whole or column.dtype.is_integer() or column.dtype == nw.Boolean
-        per_unit = 1.0 if is_whole else nature.per_unit if nature.per_unit != 1.0 else 0.0
-        return replace(nature, low=code.low, high=code.high, per_unit=per_unit)
+        return replace(nature, low=code.low, high=code.high, per_unit=1.0 if is_whole else nature.per_unit)
     if isinstance(code, MomentCode):
         per_day = NANOSECONDS["D"] // NANOSECONDS[code.unit]
         return replace(nature, low=code.low / per_day, high=code.high / per_day)
     return nature
 
 
-def _per_unit(column: nw.Series[Any], observed: Numbers) -> float:
-    """Of a column of numbers."""
+def _per_unit(column: nw.Series[Any]) -> float:
+    """Of a column of numbers, by its type."""
     if column.dtype.is_integer() or (column.dtype == nw.Object and python_types(column) == {int}):
         return 1.0
-    if column.dtype == nw.Decimal:
-        return 10.0 ** _scale(column)
-    return 1.0 if len(observed) and extent_of(observed).are_counts() else 0.0
+    return 10.0 ** _scale(column) if column.dtype == nw.Decimal else 0.0
 
 
 def _scale(column: nw.Series[Any]) -> int:

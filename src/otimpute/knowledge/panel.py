@@ -56,9 +56,9 @@ class PanelColumns:
         at = _place("time", time, names)
         if at in group:
             raise ParameterValueError("time", time, "another column than those of the groups")
-        if not (isinstance(codes[at], MomentCode) or isinstance(codes[at], NumberCode)) or codes[at].has_labels:
+        if not isinstance(codes[at], MomentCode | NumberCode) or codes[at].has_labels:
             raise ParameterValueError(
-                "time", time, "a column of numbers or dates", f"this one holds {codes[at].kind}: convert it before"
+                "time", time, "a column of numbers or dates", f"this one holds {codes[at].kind}: convert it first"
             )
         return cls(np.array(group, np.int64), at)
 
@@ -122,8 +122,19 @@ class Panel:
     missing: NDArray[np.bool_]  # [P, J]
 
     def __post_init__(self) -> None:
-        if len(self.strengths) != len(self.helped) or self.group.max(initial=-1) >= len(self.labels):
+        try:
+            n_groups = len(set(self.labels))
+        except TypeError:
+            raise ValueError("groups must be texts, numbers or tuples of these") from None
+        fits = len(self.strengths) == len(self.helped) and self.group.max(initial=-1) < len(self.labels) == n_groups
+        if not fits or (np.diff(self.helped) <= 0).any():
             raise ValueError("columns, groups and rows do not go together")
+
+    def belongs_to(self, n_columns: int, unseen: Holes) -> bool:
+        """Whether columns and coordinates are those of a table, of which imputers do not see some coordinates."""
+        places = [*self.columns.group.tolist(), *([] if self.columns.time is None else [self.columns.time])]
+        inside = all(0 <= place < n_columns for place in places) and self.helped.min(initial=0) >= 0
+        return inside and self.helped.max(initial=-1) < len(unseen) and not unseen[self.helped].any()
 
     @classmethod
     def of(cls, columns: PanelColumns, table: Table, seen: Holes, names: Sequence[Any]) -> Panel:

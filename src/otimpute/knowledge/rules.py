@@ -45,6 +45,8 @@ class Rule:
     def __post_init__(self) -> None:
         if self.sign not in ("==", "<=", "<"):
             raise ValueError(f"a rule with the sign {self.sign!r}")
+        if self.native is not None and not isinstance(self.native, FrameExpression):
+            raise ValueError(f"a rule by {self.native!r}")
 
     @cached_property
     def left(self) -> Expression:

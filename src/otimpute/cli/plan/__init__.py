@@ -2,5 +2,6 @@
 
 from .document import PlanError
 from .table_plan import TablePlan
+from .toml_text import toml_line
 
-__all__ = ["PlanError", "TablePlan"]
+__all__ = ["PlanError", "TablePlan", "toml_line"]
