@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import warnings
 from pathlib import Path
 from typing import Any
@@ -14,7 +15,7 @@ import pytest
 
 from otimpute import AutoImputer
 from otimpute.baselines import GaussianEMImputer
-from otimpute.files import read_file
+from otimpute.files import TableSource, read_file
 
 N = 80
 NUMBERS = ["age", "income", "tax", "births"]
@@ -160,3 +161,13 @@ def test_mistakes_in_a_plan_are_named_with_their_line(invoke: Any, plan: str, sa
     Path("plan.toml").write_text(plan)
     line = invoke("impute", "in.csv", "-o", "out.csv", "-m", "gaussian_em", "--plan", "plan.toml", code=1).stderr
     assert line.startswith(f"otimpute: {said}") and line.count("\n") == 1, line
+
+
+def test_rows_of_a_group_are_imputed_together_however_the_file_is_read(invoke: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    invoke("fit", "in.csv", "--model", "model", "-m", "gaussian_em", "-q", "--groups", "person", "--time", "year")
+    Path("new.csv").write_text(re.sub(r'"p(\d)', r'"new \1', Path("in.csv").read_text()))
+    invoke("apply", "model", "new.csv", "-o", "whole.csv", "-q")
+    chunks = TableSource.chunks
+    monkeypatch.setattr(TableSource, "chunks", lambda self, rows=None: chunks(self, 7))
+    invoke("apply", "model", "new.csv", "-o", "chunks.csv", "-q")
+    assert Path("chunks.csv").read_bytes() == Path("whole.csv").read_bytes() != Path("new.csv").read_bytes()
