@@ -101,7 +101,7 @@ def test_methods_and_weights_reach_the_fit(invoke: Any) -> None:
     expected = by_library(imputer, "weight", sample_weight=weights)
     given = pa.parquet.read_table("o.parquet")
     assert [given[column].to_pylist() for column in NUMBERS] == [expected[column].to_pylist() for column in NUMBERS]
-    assert summary["weights"]["income"] == {"mean": 1.0}
+    assert summary["weights"]["income"]["mean"] == 1.0
     assert summary["plan"]["weights"] == "weight" and summary["not_used"] == ["weight"]
 
 

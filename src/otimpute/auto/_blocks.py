@@ -17,7 +17,8 @@ from numpy.typing import NDArray
 from .._random import generator, seed_from
 from ..estimator import BaseImputer
 from ..fitting import Block, BlockModel, ColumnLayout, blocks_of, centre_of
-from ._trial import Columns, Trial, n_splits_for, sample_rows_to_try, share_out, try_experts
+from ._choices import Choice, named_in
+from ._trial import Cells, Columns, Trial, n_splits_for, sample_rows_to_try, share_out, try_experts
 
 
 def try_in_blocks(
@@ -32,16 +33,20 @@ def try_in_blocks(
     n_splits: int | None,
     seed: int,
     stop_at: float,
+    row_weight: Cells | None = None,
+    choices: Mapping[int, Choice] | None = None,
     **how: Any,
 ) -> Trial:
     """`try_experts` in each block of columns, as one trial; in all columns at once where each may inform all others."""
     blocks = blocks_of(layout)
-    shared = {"draws": draws, **how}
+    choices = choices or {}
+    shared = {"draws": draws, "row_weight": row_weight, "named": named_in(choices), **how}
     if not blocks or len(blocks[0].columns) == len(layout):
         return try_experts(
-            experts, layout, values, missing, columns, wanted=wanted, n_splits=n_splits, seed=seed, stop_at=stop_at, **shared
-        )
-    rows = sample_rows_to_try(missing, generator(seed, "hidden"), stop_at)
+            experts, layout, values, missing, columns, wanted=wanted, n_splits=n_splits, seed=seed, stop_at=stop_at,
+            choices=choices, **shared,
+        )  # fmt: skip
+    rows = sample_rows_to_try(missing, generator(seed, "hidden"), stop_at, row_weight)
     n_splits = n_splits or n_splits_for(missing[rows], layout, columns, draws=draws)
     trials = []
     for k, block in enumerate(blocks):
@@ -55,7 +60,7 @@ def try_in_blocks(
                 seed=seed_from(int(generator(seed, f"trial of block {k}").integers(2**31))), **shared,
             )
         )  # fmt: skip
-    return _joined(blocks, trials, columns, rows, values, missing)
+    return replace(_joined(blocks, trials, columns, rows, values, missing), choices=choices)
 
 
 def _only(layout: ColumnLayout, block: Block) -> NDArray[np.bool_]:
@@ -102,6 +107,7 @@ def _joined(
         row=joined("row")[order],
         split=joined("split")[order],
         stands_for=joined("stands_for")[order],
+        row_weight=None if trials[0].row_weight is None else joined("row_weight")[order],
         conditional_std=joined("conditional_std")[order],
         left_out={name: why for trial in trials for name, why in trial.left_out.items() if name not in names},
         rows=rows,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,6 +16,7 @@ from ..estimator import BaseImputer
 from ..fitting import ColumnLayout
 from ..table import ColumnKind, NumberCode
 from ._blocks import try_in_blocks
+from ._choices import Choice
 from ._class_chances import ClassChances, HiddenLabels, calibrate, class_chances
 from ._draws import DrawRule
 from ._error_bars import ErrorBars, describe_cells
@@ -57,14 +58,17 @@ def learn(
     n_threads: int,
     progress: Callable[[int, int], None],
     wanted: NDArray[np.bool_] | None = None,
+    row_weight: Cells | None = None,
+    choices: Mapping[int, Choice] | None = None,
 ) -> Learned:
     """Learn from a table with holes within about ``limit`` seconds; those ``wanted`` are to be imputed."""
     begun = time.perf_counter()
-    columns = Columns.of(values, missing, layout)
+    columns = Columns.of(values, missing, layout, row_weight)
     values = columns.clip_outliers(values, missing)
     trial = try_in_blocks(
         experts, layout, values, missing, columns, wanted=missing if wanted is None else wanted, draws=draws,
         n_splits=n_splits, seed=seed, n_threads=n_threads, stop_at=begun + _FOR_TRIAL * limit, progress=progress,
+        row_weight=row_weight, choices=choices or {},
     )  # fmt: skip
     tried, weighed, n_rows = trial.names, weigh(trial, columns), _MOST_ROWS
     if np.isfinite(limit):
@@ -73,13 +77,14 @@ def learn(
             most_rows=_MOST_ROWS, seconds_left=begun + limit - time.perf_counter(),
         )  # fmt: skip
     no_time = {name: OUT_OF_TIME for name in tried if name not in trial.names}
-    rows = sample_rows(missing, n_rows, generator(seed, "rows to fit"))
+    rows = sample_rows(missing, n_rows, generator(seed, "rows to fit"), row_weight)
     fitted = fit_experts(
         experts, layout, values[rows], missing[rows], columns, trial, weighed.weights,
         needed=(MIXTURE,) if draws else (), seed=seed, n_threads=n_threads, stop_at=begun + limit,
+        row_weight=None if row_weight is None else row_weight[rows],
     )  # fmt: skip
     if fitted.left_out.keys() & set(trial.names):  # what is said must be about those that are left
-        trial = trial.only(fitted.names)
+        trial = replace(trial.only(fitted.names), left_out={**trial.left_out, **fitted.left_out})
         weighed = weigh(trial, columns)
     model, hidden_labels = _calibrated(fitted, trial, weighed, columns, layout, values, missing, draws, fractions, seed)
     keys = keys_by_place(len(values), seed)

@@ -17,6 +17,7 @@ from ..baselines.refining import RefiningModel
 from ..estimator import BaseImputer
 from ..exceptions import DivergedError
 from ..fitting import BlockModel, CellModel, ColumnLayout, ModelOf, columns_of
+from ._choices import named_in
 from ._experts import MEAN, MODELS, NO_LIMIT, Clock, ExpertTask, fit_experts_to
 from ._left_out import LeftOut
 from ._trial import Cells, Columns, Trial, share_out
@@ -116,15 +117,20 @@ def fit_experts(
     seed: int,
     n_threads: int,
     stop_at: float = np.inf,
+    row_weight: Cells | None = None,
 ) -> FittedExperts:
     """Fit the experts that count to the whole table. Those without weight in any column are not fitted, unless ``needed``."""
-    column = columns_of(missing)
+    column, named = columns_of(missing), named_in(trial.choices)
     left_out: dict[str, LeftOut] = {}
 
     def fit(names: Sequence[str], clock: Clock, start: Cells | None = None) -> tuple[list[str], list[CellModel], list[Cells]]:
         tasks = [
-            ExpertTask(name, _as_tried(experts[name], trial.fitted.get(name)), values, missing, seed, start) for name in names
-        ]
+            ExpertTask(
+                name, _as_tried(experts[name], trial.fitted.get(name)), values, missing, seed, start, row_weight,
+                in_any_case=name in named,
+            )
+            for name in names
+        ]  # fmt: skip
         fits = fit_experts_to(tasks, layout, n_threads, clock)
         left_out.update({name: each.failure for name, each in fits.items() if each.failure is not None})
         able = [name for name in names if name not in left_out]

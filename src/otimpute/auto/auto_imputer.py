@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from functools import cache
 from typing import Any, ClassVar, Unpack, cast
 
@@ -24,50 +23,14 @@ from ..estimator import BaseImputer, FitTask, HiddenValues, TableParameters
 from ..exceptions import FitStoppedWarning, Message, OtimputeWarning, StoredFileError, Term
 from ..fitting import CellFit, Cells, ColumnLayout, FitProgress, progress_bar
 from ..table import ColumnKind, Table, seconds_of
+from ._choices import choices_of
 from ._experts import MIXTURE, ExpertsParameter, add_shrunk, read_experts
+from ._fits import AutoFit, CompleteTable
 from ._learn import learn
 from ._left_out import LeftOut, Why
 from ._model import AutoModel
-from ._report import Findings, describe
+from ._report import describe
 from ._verdict import About, Verdict
-
-
-@dataclass(frozen=True)
-class AutoFit(CellFit):
-    """What was learned, with error bars and what there is to say about it."""
-
-    model: AutoModel
-    bars: Cells = field(kw_only=True)  # [N]
-    findings: Findings = field(kw_only=True)
-
-    @property
-    def weights(self) -> dict[Any, dict[str, float]]:
-        """By column, the weight of each expert."""
-        panel = self.model.panel
-        rows = zip(self.findings.names, panel.weights, self.findings.imputed, strict=False)  # the last are those of helpers
-        return {name: dict(zip(panel.names, row.tolist(), strict=True)) for name, row, is_imputed in rows if is_imputed}
-
-
-@dataclass(frozen=True)
-class CompleteTable:
-    """Stands for a model that nobody needed yet: experts are tried when there is something to impute, which may be never."""
-
-    values: NDArray[np.float64]
-    missing: NDArray[np.bool_]  # of which nothing is to be imputed
-    layout: ColumnLayout
-    seed: int
-    imputer: AutoImputer
-
-    def impute_cells(self, values: NDArray[np.floating], missing: NDArray[np.bool_], start: Cells | None = None) -> Cells:  # noqa: ARG002
-        """Learn, then impute."""
-        if not missing.any():
-            return np.empty(0)
-        return self.learn().model.impute_cells(values, missing)
-
-    def learn(self) -> AutoFit:
-        """What there is to learn from the table."""
-        nothing = np.zeros(self.missing.shape, dtype=bool)
-        return self.imputer._learn(self.values, self.missing, nothing, self.layout, self.seed)
 
 
 class AutoImputer(BaseImputer):
@@ -93,6 +56,10 @@ class AutoImputer(BaseImputer):
         The methods to combine: names of the table above or of any other imputer, as the command line has them (``"sinkhorn"``,
         ``"knn"``, ``"missforest"``, …); imputers of otimpute, of scikit-learn or of your own, such as
         ``["gaussian_mixture", KNNImputer()]``; or regressors of scikit-learn, which then predict every column from the others.
+    methods : dict, default=None
+        By column (its name, in arrays its position), the expert that gets all the weight there, or a list of those that may get
+        some: ``{"job": "extra_trees", "age": ["gaussian_em", "knn"]}``. Names as in ``experts``, and ``"trees"`` and
+        ``"gaussian"`` for short; experts that are not among ``experts`` are added. It is an error if all of a column fail.
     target : {"values", "distribution"}, default="values"
         ``"values"``: imputed values are as close to the truth as possible, but vary less than true values do.
         ``"distribution"``: each is a random draw, so that columns and their relations keep their distribution; single values
@@ -103,7 +70,7 @@ class AutoImputer(BaseImputer):
         tables, at most 8 times.
     max_seconds : float or None, default=None
         Approximate time limit of a fit. There are fewer splits, and experts for which there is no time are left out; the
-        Gaussian always stays. Compilation in a machine's first fit is not counted.
+        Gaussian always stays, and those that ``methods`` names. Compilation in a machine's first fit is not counted.
     n_jobs : int or None, default=None
         Threads; None is one, -1 all cores. The result does not depend on it.
     device : {"auto", "cpu", "cuda"}, default="auto"
@@ -186,6 +153,7 @@ class AutoImputer(BaseImputer):
         "hidden_values_": IfThere(RecordOf((HiddenValues,))),
     }
     _state_version: ClassVar[int] = 6
+    weighs_rows: ClassVar[bool] = True
     model_class: ClassVar[type] = AutoModel
 
     left_out_: dict[str, LeftOut]
@@ -198,6 +166,7 @@ class AutoImputer(BaseImputer):
         self,
         experts: Any = None,
         *,
+        methods: Any = None,
         target: str = "values",
         n_splits: int | None = None,
         max_seconds: float | None = None,
@@ -209,6 +178,7 @@ class AutoImputer(BaseImputer):
     ):
         super().__init__(**table)
         self.experts = experts
+        self.methods = methods
         self.target = target
         self.n_splits = n_splits
         self.max_seconds = max_seconds
@@ -263,13 +233,23 @@ class AutoImputer(BaseImputer):
 
     def check_parameters(self) -> None:
         check_device(self.device)
-        read_experts(self.experts, self.device, self.n_jobs)
+        self._read_experts()
         check_choice("target", self.target, ["values", "distribution"])
         if self.n_splits is not None:
             check_count("n_splits", self.n_splits, advice="pass None to derive it from the table")
         if self.max_seconds is not None:
             check_real("max_seconds", self.max_seconds, above=0, advice="pass None for no limit")
         check_jobs(self.n_jobs)
+
+    def _read_experts(self, *, weighted: bool = False) -> dict[str, BaseImputer]:
+        experts = read_experts(self.experts, self.device, self.n_jobs, self.methods)
+        cannot = [name for name, expert in experts.items() if weighted and not expert.weighs_rows]
+        if cannot:
+            raise ValueError(
+                f"sample_weight cannot be used by these experts: {', '.join(cannot)}; name others, such as those of "
+                "experts=None, or leave the weights out"
+            )
+        return experts
 
     @property
     def model_(self) -> AutoModel:
@@ -291,11 +271,12 @@ class AutoImputer(BaseImputer):
         seed: int,
         start: Cells | None = None,  # noqa: ARG002
         deadline: float = math.inf,
+        sample_weight: NDArray[np.float64] | None = None,
     ) -> CellFit:
-        return self._fit_wanted(values, missing, missing & layout.is_imputed, layout, seed, deadline)
+        return self._fit_wanted(values, missing, missing & layout.is_imputed, layout, seed, deadline, sample_weight)
 
-    def fit_task(self, task: FitTask) -> CellFit:
-        return self._fit_wanted(task.values, task.missing, task.wanted, task.layout, task.seed)
+    def fit_task(self, task: FitTask, sample_weight: NDArray[np.float64] | None = None) -> CellFit:
+        return self._fit_wanted(task.values, task.missing, task.wanted, task.layout, task.seed, row_weight=sample_weight)
 
     def _fit_wanted(
         self,
@@ -305,10 +286,14 @@ class AutoImputer(BaseImputer):
         layout: ColumnLayout,
         seed: int,
         deadline: float = math.inf,
+        row_weight: NDArray[np.float64] | None = None,
     ) -> CellFit:
+        self._read_experts(weighted=row_weight is not None)
+        choices_of(self.methods, layout)  # to complain even where nothing is missing
         if not wanted.any():
-            return CellFit(np.zeros(int(missing.sum())), CompleteTable(np.array(values), missing, layout, seed, clone(self)))
-        return self._learn(values, missing, wanted, layout, seed, deadline)
+            table = CompleteTable(np.array(values), missing, layout, seed, clone(self), row_weight)
+            return CellFit(np.zeros(int(missing.sum())), table)
+        return self._learn(values, missing, wanted, layout, seed, deadline, row_weight)
 
     def _take_over(self, fit: CellFit, table: Table) -> None:
         super()._take_over(fit, table)
@@ -342,12 +327,13 @@ class AutoImputer(BaseImputer):
         layout: ColumnLayout,
         seed: int,
         deadline: float = math.inf,
+        row_weight: NDArray[np.float64] | None = None,
     ) -> AutoFit:
         if self.max_seconds is not None:
             self._compile(self.device)
         begun = time.perf_counter()
         limit = min(math.inf if self.max_seconds is None else float(self.max_seconds), deadline - begun)
-        experts = add_shrunk(read_experts(self.experts, self.device, self.n_jobs), *values.shape)
+        experts = add_shrunk(self._read_experts(weighted=row_weight is not None), *values.shape)
         draws = self.target == "distribution"
         if draws:
             experts.setdefault(MIXTURE, GaussianMixtureImputer(n_jobs=self.n_jobs, device=self.device))  # to draw with
@@ -363,6 +349,7 @@ class AutoImputer(BaseImputer):
                 draws=draws, fractions=self.integers == "float", n_splits=self.n_splits,
                 limit=limit, seed=seed, n_threads=n_workers, progress=progress,
                 wanted=wanted,
+                row_weight=row_weight, choices=choices_of(self.methods, layout),
             )  # fmt: skip
             own = layout.own
             findings = describe(

@@ -90,6 +90,7 @@ class GaussianEMImputer(StandardisedImputer):
     """
 
     ends_early: ClassVar[bool] = True
+    weighs_rows: ClassVar[bool] = True
     model_class: ClassVar[type] = GaussianEMModel
     _model: GaussianEMModel
 
@@ -133,6 +134,7 @@ class GaussianEMImputer(StandardisedImputer):
                 deadline=training.deadline,
                 workers=workers,
                 torch_device=torch_device,
+                row_weight=training.row_weight,
             )
         summary = FitSummary(n_steps=model.n_iterations, converged=model.converged)
         return RowFit(model.fill(training.rows, training.holes, torch_device=torch_device), model, summary)

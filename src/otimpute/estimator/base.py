@@ -26,6 +26,7 @@ from ..table import ColumnKind, Encoding, Family, Table, as_frame, with_fields_o
 from .known_table import KnowsItsTable
 from .model_file import Storable
 from .notebook import fit_card
+from .row_weights import read_row_weights
 from .training_table import TrainingTable
 
 _SET_BY_READING = {"n_features_in_", "feature_names_in_"}
@@ -54,6 +55,7 @@ class BaseImputer(KnowsItsTable, Storable, TransformerMixin, BaseEstimator, ABC)
 
     refines: ClassVar[bool] = False  # whether `fit_cells` makes use of a start
     uses_predictors: ClassVar[bool] = True  # whether other columns have a say in what is imputed
+    weighs_rows: ClassVar[bool] = False  # whether `fit_cells` takes ``sample_weight``
     ends_early: ClassVar[bool] = False  # whether `fit_cells` returns what it has even if the deadline was over before it began
 
     indicator_columns_: NDArray[np.int64]
@@ -111,9 +113,13 @@ class BaseImputer(KnowsItsTable, Storable, TransformerMixin, BaseEstimator, ABC)
             A first guess at the missing entries, for imputers that refine one.
         deadline : float
             When to be done, in terms of ``time.perf_counter()``: a fit then ends with what it has, or raises OutOfTime.
+
+        Imputers that set ``weighs_rows`` take another keyword, which is passed only if rows do not all count alike:
+        ``sample_weight``, an array [n] of how many times each row counts, 1 on average over those that count at all. Nothing is
+        learned from rows of weight 0, but they are imputed; every column is observed in a row of more.
         """
 
-    def fit(self, X: Any, y: Any = None) -> Self:  # noqa: ARG002
+    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:  # noqa: ARG002
         """Learn to impute from a table with missing values.
 
         Parameters
@@ -121,13 +127,16 @@ class BaseImputer(KnowsItsTable, Storable, TransformerMixin, BaseEstimator, ABC)
         X : array or frame [n_rows, n_columns]
             NaN, null and ``missing_values`` mark missing values.
         y : ignored
+        sample_weight : array [n_rows], default=None
+            How many times each row counts, for imputers that weigh rows. Only ratios matter; from rows of weight 0 nothing is
+            learned, but they are imputed.
         """
-        self._fit_table(X)
+        self._fit_table(X, sample_weight)
         return self
 
-    def fit_transform(self, X: Any, y: Any = None) -> Any:  # noqa: ARG002
-        """Learn from a table and return it with its missing values imputed, as the same kind of table."""
-        return self.complete_table(*self._fit_table(X))
+    def fit_transform(self, X: Any, y: Any = None, sample_weight: Any = None) -> Any:  # noqa: ARG002
+        """Learn from a table and return it with its missing values imputed, as the same kind of table; see `fit`."""
+        return self.complete_table(*self._fit_table(X, sample_weight))
 
     def transform(self, X: Any) -> Any:
         """Impute missing values of rows that may be new; nothing is refitted and every row is treated alone."""
@@ -171,15 +180,16 @@ class BaseImputer(KnowsItsTable, Storable, TransformerMixin, BaseEstimator, ABC)
         self._check_rows_are_known(table)
         return self._narrowed(table, training.roles)
 
-    def _fit_table(self, X: Any) -> tuple[FitTask, CellFit]:
+    def _fit_table(self, X: Any, sample_weight: Any = None) -> tuple[FitTask, CellFit]:
         task = self.begin_fit(X)
-        fit = self.fit_task(task)
+        fit = self.fit_task(task, read_row_weights(sample_weight, task.missing, task.layout, self))
         self.end_fit(task, fit)
         return task, fit
 
-    def fit_task(self, task: FitTask) -> CellFit:
+    def fit_task(self, task: FitTask, sample_weight: NDArray[np.float64] | None = None) -> CellFit:
         """Learn from a table that was read, every column from those that may inform it."""
-        return fit_within_predictors(self, task.values, task.missing, task.layout, seed=task.seed)
+        given: dict[str, Any] = {} if sample_weight is None else {"sample_weight": sample_weight}
+        return fit_within_predictors(self, task.values, task.missing, task.layout, seed=task.seed, **given)
 
     def begin_fit(self, X: Any) -> FitTask:
         """Read a table to fit to: the first part of `fit`, for those who fit several imputers together."""

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
+from difflib import get_close_matches
 from typing import Any, Protocol, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
+from .._text import listed
 from ..table import ColumnCode, ColumnKind, Encoding, NumberCode
 
 _MOST_NAMED = 10
@@ -160,6 +162,21 @@ class ColumnLayout:
     def encoding(self) -> Encoding:
         """That of the table."""
         return Encoding(tuple(name for name in self.names if isinstance(name, str)), self.codes)  # an array has numbers
+
+    def place_of(self, column: Any, parameter: str) -> int:
+        """Where a column is in the table that a ``parameter`` names: by its name, in an array by its position.
+
+        >>> ColumnLayout.of_numbers(["height", "weight"]).place_of("weight", "methods")
+        1
+        """
+        if column in self.names:
+            return self.names.index(column)
+        near = get_close_matches(str(column), [str(name) for name in self.names], 1)
+        meant = f"; did you mean {near[0]!r}?" if near else ""
+        raise ValueError(
+            f"{parameter} must name columns of the table, which are "
+            f"{listed([repr(name) for name in self.names], _MOST_NAMED)}; got {column!r}{meant}"
+        )
 
     def describe(self, columns: NDArray[np.int64]) -> str:
         """Names of the table's columns behind some columns of the array, for people; the first ten of them."""

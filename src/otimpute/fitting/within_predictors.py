@@ -147,21 +147,24 @@ def fit_within_predictors(
     seed: int,
     start: Cells | None = None,
     deadline: float = math.inf,
+    **rows: Any,
 ) -> CellFit:
     """Fit an imputer such that no column learns from one that may not inform it, once for each block of columns.
 
-    With several fits a ``start`` is not used: it may come from columns that a block must not see.
+    With several fits a ``start`` is not used: it may come from columns that a block must not see. ``rows`` is what `fit_cells`
+    takes about rows: ``sample_weight``, if there is one.
     """
     blocks = blocks_of(layout)
     if not getattr(imputer, "uses_predictors", True) or not blocks or len(blocks[0].columns) == len(layout):
-        return imputer.fit_cells(values, missing, layout, seed=seed, start=start, deadline=deadline)
+        return imputer.fit_cells(values, missing, layout, seed=seed, start=start, deadline=deadline, **rows)
     _refuse_checkpoint(imputer)
     fits: list[CellFit] = []
     for k, block in enumerate(blocks):
         now = time.perf_counter()
         part = deadline if math.isinf(deadline) else now + (deadline - now) / (len(blocks) - k)
         own = seed_from(int(generator(seed, f"block {k}").integers(2**31)))
-        fits.append(imputer.fit_cells(block.of(values), block.of(missing), layout.only(block.columns), seed=own, deadline=part))
+        own_layout = layout.only(block.columns)
+        fits.append(imputer.fit_cells(block.of(values), block.of(missing), own_layout, seed=own, deadline=part, **rows))
     return join_fits(blocks, fits, values, missing)
 
 
