@@ -17,9 +17,8 @@ from numpy.typing import NDArray
 from .._random import generator, seed_from
 from ..estimator import BaseImputer
 from ..fitting import Block, BlockModel, ColumnLayout, blocks_of, centre_of
-from ._choices import Choice, named_in
-from ._columns import Cells, Columns
-from ._trial import Trial, n_splits_for, sample_rows_to_try, share_out, try_experts
+from ._choices import Choice
+from ._trial import Columns, Trial, n_splits_for, sample_rows_to_try, share_out, try_experts
 
 
 def try_in_blocks(
@@ -34,14 +33,13 @@ def try_in_blocks(
     n_splits: int | None,
     seed: int,
     stop_at: float,
-    row_weight: Cells | None = None,
-    choices: Mapping[int, Choice] | None = None,
+    row_weight: NDArray[np.float64] | None,
+    choices: Mapping[int, Choice],
     **how: Any,
 ) -> Trial:
     """`try_experts` in each block of columns, as one trial; in all columns at once where each may inform all others."""
     blocks = blocks_of(layout)
-    choices = choices or {}
-    shared = {"draws": draws, "row_weight": row_weight, "named": named_in(choices), **how}
+    shared = {"draws": draws, "row_weight": row_weight, **how}
     if not blocks or len(blocks[0].columns) == len(layout):
         return try_experts(
             experts, layout, values, missing, columns, wanted=wanted, n_splits=n_splits, seed=seed, stop_at=stop_at,
@@ -58,10 +56,18 @@ def try_in_blocks(
             try_experts(
                 experts, own_layout, block.of(values), block.of(missing), columns.only(block.columns),
                 wanted=block.of(wanted), n_splits=n_splits, stop_at=until, rows=rows,
+                choices=_choices_in(block, choices, columns),
                 seed=seed_from(int(generator(seed, f"trial of block {k}").integers(2**31))), **shared,
             )
         )  # fmt: skip
     return replace(_joined(blocks, trials, columns, rows, values, missing), choices=choices)
+
+
+def _choices_in(block: Block, choices: Mapping[int, Choice], columns: Columns) -> dict[int, Choice]:
+    """The choices for columns that are imputed in a block, by their place in it."""
+    targets = np.unique(columns.group[block.targets]).tolist()
+    places = np.unique(columns.group[block.columns]).tolist()
+    return {places.index(g): choice for g, choice in choices.items() if g in targets}
 
 
 def _only(layout: ColumnLayout, block: Block) -> NDArray[np.bool_]:
@@ -108,7 +114,6 @@ def _joined(
         row=joined("row")[order],
         split=joined("split")[order],
         stands_for=joined("stands_for")[order],
-        row_weight=None if trials[0].row_weight is None else joined("row_weight")[order],
         conditional_std=joined("conditional_std")[order],
         left_out={name: why for trial in trials for name, why in trial.left_out.items() if name not in names},
         rows=rows,
@@ -116,4 +121,5 @@ def _joined(
         seconds={name: sum(trial.seconds[name] for trial in trials) for name in names},
         fitted={name: BlockModel(centre, list(blocks), [trial.fitted[name] for trial in trials]) for name in names},
         pool=pool,
+        row_weight=None if trials[0].row_weight is None else joined("row_weight")[order],
     )

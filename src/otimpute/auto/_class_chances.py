@@ -17,8 +17,7 @@ from scipy.special import ndtr
 
 from .._stored import Array, Real, stored
 from ..table import CategoryCode, ColumnCode, ColumnKind, NumberCode, few_values
-from ._columns import Columns
-from ._trial import Trial
+from ._trial import Columns, Trial
 
 Cells = NDArray[np.float64]
 

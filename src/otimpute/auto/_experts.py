@@ -199,14 +199,14 @@ def fit_experts_to(
 
 def _fit_expert(task: ExpertTask, layout: ColumnLayout, clock: Clock) -> ExpertFit:
     begun, deadline = time.perf_counter(), math.inf if task.in_any_case else clock.next_deadline()
-    weight: dict[str, Any] = {} if task.row_weight is None else {"sample_weight": task.row_weight}
     seed = seed_from(int(generator(task.seed, str(task.key)).integers(2**31)))
     try:
         if not task.expert.ends_early:
             check_deadline(deadline)
         fit = fit_within_predictors(
-            task.expert, task.values, task.missing, layout, seed=seed, start=task.start, deadline=deadline, **weight
-        )
+            task.expert, task.values, task.missing, layout, seed=seed, start=task.start, deadline=deadline,
+            sample_weight=task.row_weight,
+        )  # fmt: skip
     except OutOfTime:
         return ExpertFit(None, OUT_OF_TIME, time.perf_counter() - begun)
     except _FAILURES as error:

@@ -79,9 +79,10 @@ def learn_in_pools(
     for each in np.unique(pool):
         columns = np.flatnonzero(pool == each)
         mine = pool[group] == each
-        own_counts, own_allowed = None if counts is None else counts[mine], None if allowed is None else allowed[columns]
-        own_group = np.searchsorted(columns, group[mine])
-        weights[columns] = learn_weights(errors[mine], own_group, width[columns], own_counts, own_allowed)
+        weights[columns] = learn_weights(
+            errors[mine], np.searchsorted(columns, group[mine]), width[columns],
+            None if counts is None else counts[mine], None if allowed is None else allowed[columns],
+        )  # fmt: skip
     return weights
 
 

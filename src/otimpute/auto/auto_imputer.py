@@ -290,10 +290,10 @@ class AutoImputer(BaseImputer):
     ) -> CellFit:
         self._read_experts(weighted=row_weight is not None)
         choices_of(self.methods, layout)  # to complain even where nothing is missing
-        if not wanted.any():
-            table = CompleteTable(np.array(values), missing, layout, seed, clone(self), row_weight)
-            return CellFit(np.zeros(int(missing.sum())), table)
-        return self._learn(values, missing, wanted, layout, seed, deadline, row_weight)
+        if wanted.any():
+            return self._learn(values, missing, wanted, layout, seed, deadline, row_weight)
+        later = CompleteTable(np.array(values), missing, layout, seed, clone(self), row_weight)
+        return CellFit(np.zeros(int(missing.sum())), later)
 
     def _take_over(self, fit: CellFit, table: Table) -> None:
         super()._take_over(fit, table)
@@ -348,8 +348,7 @@ class AutoImputer(BaseImputer):
                 experts, layout, values, missing,
                 draws=draws, fractions=self.integers == "float", n_splits=self.n_splits,
                 limit=limit, seed=seed, n_threads=n_workers, progress=progress,
-                wanted=wanted,
-                row_weight=row_weight, choices=choices_of(self.methods, layout),
+                wanted=wanted, row_weight=row_weight, choices=choices_of(self.methods, layout),
             )  # fmt: skip
             own = layout.own
             findings = describe(

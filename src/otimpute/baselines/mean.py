@@ -49,8 +49,8 @@ class MeanImputer(BaseImputer):
     """
 
     ends_early: ClassVar[bool] = True
-    uses_predictors: ClassVar[bool] = False
     weighs_rows: ClassVar[bool] = True
+    uses_predictors: ClassVar[bool] = False
     model_class: ClassVar[type] = MeanModel
     _model: MeanModel
 

@@ -54,8 +54,8 @@ class BaseImputer(KnowsItsTable, Storable, TransformerMixin, BaseEstimator, ABC)
     """
 
     refines: ClassVar[bool] = False  # whether `fit_cells` makes use of a start
-    uses_predictors: ClassVar[bool] = True  # whether other columns have a say in what is imputed
     weighs_rows: ClassVar[bool] = False  # whether `fit_cells` takes ``sample_weight``
+    uses_predictors: ClassVar[bool] = True  # whether other columns have a say in what is imputed
     ends_early: ClassVar[bool] = False  # whether `fit_cells` returns what it has even if the deadline was over before it began
 
     indicator_columns_: NDArray[np.int64]
@@ -188,8 +188,7 @@ class BaseImputer(KnowsItsTable, Storable, TransformerMixin, BaseEstimator, ABC)
 
     def fit_task(self, task: FitTask, sample_weight: NDArray[np.float64] | None = None) -> CellFit:
         """Learn from a table that was read, every column from those that may inform it."""
-        given: dict[str, Any] = {} if sample_weight is None else {"sample_weight": sample_weight}
-        return fit_within_predictors(self, task.values, task.missing, task.layout, seed=task.seed, **given)
+        return fit_within_predictors(self, task.values, task.missing, task.layout, seed=task.seed, sample_weight=sample_weight)
 
     def begin_fit(self, X: Any) -> FitTask:
         """Read a table to fit to: the first part of `fit`, for those who fit several imputers together."""

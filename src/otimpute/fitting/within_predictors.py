@@ -22,7 +22,7 @@ _Places = NDArray[np.int64]
 
 
 class FitsCells(Protocol):
-    """An imputer, as far as a fit to arrays goes."""
+    """An imputer, as far as a fit to arrays goes; those that weigh rows take ``sample_weight`` as well."""
 
     def fit_cells(
         self,
@@ -147,24 +147,27 @@ def fit_within_predictors(
     seed: int,
     start: Cells | None = None,
     deadline: float = math.inf,
-    **rows: Any,
+    sample_weight: NDArray[np.float64] | None = None,
 ) -> CellFit:
     """Fit an imputer such that no column learns from one that may not inform it, once for each block of columns.
 
-    With several fits a ``start`` is not used: it may come from columns that a block must not see. ``rows`` is what `fit_cells`
-    takes about rows: ``sample_weight``, if there is one.
+    With several fits a ``start`` is not used: it may come from columns that a block must not see.
     """
     blocks = blocks_of(layout)
+    weight: dict[str, Any] = {} if sample_weight is None else {"sample_weight": sample_weight}  # not all imputers know it
     if not getattr(imputer, "uses_predictors", True) or not blocks or len(blocks[0].columns) == len(layout):
-        return imputer.fit_cells(values, missing, layout, seed=seed, start=start, deadline=deadline, **rows)
+        return imputer.fit_cells(values, missing, layout, seed=seed, start=start, deadline=deadline, **weight)
     _refuse_checkpoint(imputer)
     fits: list[CellFit] = []
     for k, block in enumerate(blocks):
         now = time.perf_counter()
         part = deadline if math.isinf(deadline) else now + (deadline - now) / (len(blocks) - k)
         own = seed_from(int(generator(seed, f"block {k}").integers(2**31)))
-        own_layout = layout.only(block.columns)
-        fits.append(imputer.fit_cells(block.of(values), block.of(missing), own_layout, seed=own, deadline=part, **rows))
+        fits.append(
+            imputer.fit_cells(
+                block.of(values), block.of(missing), layout.only(block.columns), seed=own, deadline=part, **weight
+            )
+        )
     return join_fits(blocks, fits, values, missing)
 
 
