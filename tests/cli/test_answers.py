@@ -131,7 +131,9 @@ def test_hints_name_their_options(invoke: Any) -> None:
     Path("in.csv").write_text("my id,x,y\n" + rows)
     shown = invoke("inspect", "in.csv").stdout
     assert "x: -999 × 20 is far from all other values (0 to 16): if it means missing, pass --na x=-999" in shown
-    assert "my id has every number once, from 1 to 100: if it only numbers the rows, pass --exclude 'my id'" in shown
+    assert "note: set aside what looks like an identifier: my id; pass --identifiers use to use them, --exclude" in shown
+    used = invoke("inspect", "in.csv", "--identifiers", "use").stdout
+    assert "my id has every number once, from 1 to 100: if it only numbers the rows, pass --exclude 'my id'" in used
     settled = invoke("inspect", "in.csv", "--na", "x=-999", "--exclude", "my id").stdout
     assert "note:" not in settled
 

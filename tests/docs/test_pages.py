@@ -165,6 +165,21 @@ def test_multiple_imputation(run_page: RunPage) -> None:
     assert page.values["long"] == [442 * 21, 7] and page.values["tips"]
 
 
+def test_what_you_know(run_page: RunPage) -> None:
+    page = run_page(
+        "docs/guide/knowledge.md",
+        empty="[int(filled['pregnancies'].isna().sum()), int((visits['sex'] == 'm').sum())]",
+        obeyed="bool((visits_limited['bmi'].notna()).all())",
+    )
+    rules, errors, new_rows = page.printed
+    assert rules.splitlines()[-2:] == ["True", "True"]
+    assert page.values["empty"][0] == page.values["empty"][1]
+    for line in errors.splitlines():
+        with_rules, without = map(float, re.findall(r"\d+\.\d+", line))
+        assert with_rules < 0.8 * without
+    assert new_rows == "True\n"
+
+
 def test_new_rows(run_page: RunPage) -> None:
     alone, loaded, score, names = run_page("docs/guide/new-rows.md").printed
     assert alone == loaded == "True\n"

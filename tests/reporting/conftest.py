@@ -11,7 +11,7 @@ import pandas as pd
 import pytest
 
 from otimpute import AutoImputer, MultipleImputer, SinkhornImputer
-from otimpute.baselines import MeanImputer
+from otimpute.baselines import GaussianEMImputer, MeanImputer
 from otimpute.estimator import BaseImputer
 from otimpute.reporting import ReportData, collect
 from otimpute.reporting.data import MethodScore, Violation, Weights
@@ -66,6 +66,12 @@ def pages(flats: pd.DataFrame, hostile: pd.DataFrame) -> dict[str, ReportData]:
         "error bars": told(AutoImputer(["gaussian_em"], n_splits=2, random_state=0), hostile),
         "several tables": collect(
             MultipleImputer(m=3, random_state=0).fit(hostile.drop(columns="a\nb\tc")), hostile.drop(columns="a\nb\tc")
+        ),
+        "what was known": told(
+            GaussianEMImputer(
+                columns=HOSTILE[1:-1], exclude=[HOSTILE[-1]], predictors={"not": [HOSTILE[0]], HOSTILE[4]: HOSTILE[1:4]}
+            ),
+            hostile,
         ),
         "experts": replace(plain, training=replace(plain.training, curves=[], weights=weights)),
         "a method failed": replace(plain, check=replace(plain.check, methods=failed)),

@@ -22,7 +22,7 @@ FLAGS = (
     "--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking",
     "--disable-component-update", "--disable-sync", "--disable-dev-shm-usage",
 )  # fmt: skip
-SHOWN = ["several tables", "flats", "hostile", "nothing missing", "a hundred columns", "experts"]
+SHOWN = ["several tables", "flats", "what was known", "hostile", "nothing missing", "a hundred columns", "experts"]
 
 
 @pytest.fixture(scope="module")

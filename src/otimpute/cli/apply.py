@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -11,7 +12,7 @@ import typer
 from .._optional import require
 from .._text import count, duration, listed
 from .beside import Beside
-from .impute import n_missing, put_back
+from .learn import n_missing, put_back
 from .options import InputFiles, OutputFile, Reading, Showing, Writing, about, check_apart, command, is_many, option
 from .show import collected_notes, tell, tell_json, tell_notes, working
 
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from ..estimator import BaseImputer
+    from ..files import Chunk
 
 
 @command
@@ -40,7 +42,8 @@ def apply(
 ) -> None:
     """Fill in the missing values of new rows with a model.
 
-    The model is not changed and each row is treated separately, so files of any length can be processed.
+    The model is not changed and each row is treated separately, so files of any length can be processed; with --groups or
+    --time, rows of a group are treated together, and the whole file is read.
 
     Columns are matched by name; those that the model does not know stay as they are.
 
@@ -68,10 +71,8 @@ def apply(
         working(f"reading {source} …", shown=not showing.quiet) as say,
     ):
         names = columns_for(imputer, table.schema.names)
-        for chunk in table.chunks():
+        for chunk, filled, bars in _filled(imputer, table.chunks(), names, with_bars=beside.std is not None):
             X = chunk.frame.select(names)
-            filled, bars = _fill(imputer, as_model_reads(X, imputer), with_bars=beside.std is not None)
-            filled = filled.select(names)
             completed = put_back(chunk.frame, filled)
             writer.write(chunk, completed)
             write_beside(chunk.frame, completed, bars)
@@ -90,6 +91,26 @@ def apply(
     if not showing.quiet:
         where = "standard output" if out == "-" else out
         tell(f"{where}: {count(n_rows, 'row')}, {count(n_filled, 'missing value')} filled in {duration(seconds)}", style="bold")
+
+
+def _filled(
+    imputer: Any, chunks: Iterator[Chunk], names: list[str], *, with_bars: bool
+) -> Iterator[tuple[Chunk, Any, dict[str, NDArray[Any]] | None]]:
+    """Yield chunks, their completed rows, and error bars by column; groups of rows are completed together, in one go."""
+    if imputer.groups is None and imputer.time is None:
+        for chunk in chunks:
+            filled, bars = _fill(imputer, as_model_reads(chunk.frame.select(names), imputer), with_bars=with_bars)
+            yield chunk, filled.select(names), bars
+        return
+    pa, every = require("pyarrow", "reading tables", "cli"), list(chunks)
+    X = pa.concat_tables([as_model_reads(chunk.frame.select(names), imputer) for chunk in every])
+    filled, bars = _fill(imputer, X, with_bars=with_bars)
+    first = 0
+    for chunk in every:
+        rows = slice(first, first + chunk.frame.num_rows)
+        own = None if bars is None else {name: column[rows] for name, column in bars.items()}
+        yield chunk, filled.select(names).slice(first, chunk.frame.num_rows), own
+        first = rows.stop
 
 
 def _fill(imputer: Any, X: Any, *, with_bars: bool) -> tuple[Any, dict[str, NDArray[Any]] | None]:

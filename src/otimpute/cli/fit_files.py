@@ -3,47 +3,54 @@
 from __future__ import annotations
 
 import time
-from dataclasses import asdict, replace
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from .._optional import require
 from .._text import count, duration
+from .asked import Asked
+from .learn import tell_verdict
 from .options import about
-from .parse import named_as_set
 from .show import collected_notes, console, tell, tell_json, tell_notes
 
 if TYPE_CHECKING:
-    from .method import ColumnChoice, Constraints, MethodChoice
+    from ..files import Column
     from .options import Replacing, Showing
 
 
-def fit_files(
-    source: str,
-    model: Path,
-    writing: Replacing,
-    showing: Showing,
-    choice: ColumnChoice,
-    constraints: Constraints,
-    method: MethodChoice,
-) -> None:
+@dataclass(frozen=True)
+class _Columns:
+    """What many files have in common: a table without rows."""
+
+    frame: Any
+    columns: Sequence[Column]
+
+
+def fit_files(source: str, model: Path, writing: Replacing, showing: Showing, asked: Asked) -> None:
     """Fit a model to the rows of all files, and save it."""
     from ..distributed import list_files
     from ..files import Column, kind_of
     from ..streams import scan
-    from .impute import tell_verdict
 
     writing.check_model(model)
-    imputer = replace(method, checkpoint=None).imputer()
+    method = asked.method
+    imputer = replace(asked, method=replace(method, checkpoint=None)).imputer()
     pa, ds = (require(name, "reading Parquet files", "cli") for name in ("pyarrow", "pyarrow.dataset"))
     begun, checkpoint = time.perf_counter(), method.checkpoint
     files = list_files(source)
-    with about(source), named_as_set(method.settings), collected_notes() as notes:
+    with about(source):
         whole = ds.dataset([str(file) for file in files])
-        used = choice.of(whole.schema.names)
+        columns = [Column(field.name, kind_of(field.type), field.type) for field in whole.schema]
+        table = _Columns(whole.schema.empty_table(), columns)
+        plan = asked.plan(table)
+        if plan.weights is not None:
+            raise ValueError("--weights is for a single table; leave it out, or fit to one file")
+        used = plan.used(whole.schema.names)
+    with about(source), asked.naming(table), collected_notes() as notes:
         dataset = whole.replace_schema(pa.schema([whole.schema.field(name) for name in used]))
-        columns = [Column(field.name, kind_of(field.type), field.type) for field in dataset.schema]
-        imputer.set_params(constraints=constraints.of(columns))
+        imputer.set_params(constraints=plan.constraints, **plan.parameters_for(imputer, method.name))
         shown = not (showing.quiet or showing.json) and console(err=True).is_terminal
         try:
             imputer.fit(scan(dataset, checkpoint=checkpoint, verbose=int(shown)))
@@ -55,15 +62,16 @@ def fit_files(
     seconds, summary = time.perf_counter() - begun, imputer.scan_summary_
     if showing.json:
         told: dict[str, Any] = {
-            "input": source, "model": model, "method": method.method, "seed": method.seed, "n_files": len(files),
-            "seconds": round(seconds, 3), "rows": asdict(summary), "notes": notes,
+            "input": source, "model": model, "method": method.name, "seed": method.seed, "n_files": len(files),
+            "seconds": round(seconds, 3), "rows": asdict(summary), "plan": plan.as_dict(),
+            "notes": [*asked.notes(), *notes],
         }  # fmt: skip
         tell_json(told, err=False)
         return
-    tell_notes(notes)
+    tell_notes([*asked.notes(), *notes])
     if not showing.quiet:
         size = f"{count(summary.n_rows, 'row')} × {count(len(used), 'column')} in {count(len(files), 'file')}"
-        tell(f"{model}: {method.method} learned from {size} in {duration(seconds)}")
+        tell(f"{model}: {method.name} learned from {size} in {duration(seconds)}")
         tell(str(summary))
         tell_verdict(imputer)
         tell(f"to impute files: otimpute apply {model} '{source}' -o OUT", style="dim")

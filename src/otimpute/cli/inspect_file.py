@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Sequence
+from dataclasses import fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -11,10 +12,13 @@ import typer
 
 from .._text import count, duration, listed, share
 from .apply import load_model
-from .impute import n_missing, tell_verdict, trial_of
-from .method import ColumnChoice, Constraints
-from .options import Reading, Showing, about, command
-from .reading_notes import missing_as, reading_notes
+from .asked import Asked, Knowledge
+from .draft import check_draft, write_draft
+from .learn import n_missing, set_aside, tell_verdict, trial_of
+from .method import ColumnChoice, Constraints, MethodChoice
+from .options import Reading, Replacing, Showing, about, command, option
+from .plan import toml_line
+from .reading_notes import USE_IDENTIFIERS, missing_as, reading_notes
 from .show import (
     add_rows,
     bar,
@@ -41,34 +45,59 @@ def inspect(
     showing: Showing,
     choice: ColumnChoice,
     constraints: Constraints,
+    knowledge: Knowledge,
     reading: Reading,
-    max_categories: Annotated[int, typer.Option(min=1, help="As for impute.")] = 50,
+    writing: Replacing,
+    max_categories: Annotated[int | None, typer.Option(min=1, help="As for impute.", show_default="50")] = None,
+    write_plan: Annotated[
+        Path | None,
+        option("What you know of your table", "Draft a .toml file for --plan from what is seen here.", metavar="PLAN"),
+    ] = None,
 ) -> None:
     """Show the missing values of a table and what impute would do, or describe a model."""
     if _is_model(file):
         _inspect_model(Path(file), showing)
         return
-    from ..table import describe_columns
+    from ..table import ColumnKind, describe_columns
 
-    table = reading.read(file)
-    with about(file), collected_notes() as notes:
-        used = choice.of(table.frame.column_names)
-        wishes = constraints.of([column for column in table.columns if column.name in used])
+    if write_plan is not None:
+        check_draft(write_plan, writing)
+    asked = Asked.of(reading, choice, constraints, knowledge, MethodChoice(max_categories=max_categories))
+    asked.imputer()  # says what is wrong with the settings of a plan
+    table = asked.read(file)
+    with about(file), asked.naming(table), collected_notes() as notes:
+        plan = asked.plan(table)
+        used = plan.used(table.frame.column_names)
         finite, infinite = _without_infinity(table.frame.select(used))
-        described = describe_columns(finite, wishes, max_categories)
+        aside = set_aside(finite, plan)
+        idle = {used.index(name): ColumnKind.IDENTIFIER for name in aside}
+        described = describe_columns(finite, plan.constraints, asked.method.max_categories, idle)
     spelled = {column.name: column.missing_as for column in table.columns}
     columns = [_describe(table.frame, column) | {"missing_as": spelled[column.name]} for column in described]
-    notes += reading_notes(table, used)
+    notes += [*asked.notes(), *reading_notes(table, [name for name in used if name not in aside])]
+    if aside:
+        notes.append(f"set aside what looks like an identifier: {listed(aside, 20)}; {USE_IDENTIFIERS}")
     if infinite:
         notes.append(f"impute rejects infinite values, as in {listed(infinite)}: replace them, or --exclude these columns")
     patterns = _patterns(table.frame.select(used))
+    words = _command(ctx, table.path, write_plan)
+    if write_plan is not None:
+        write_draft(write_plan, table, described, aside, plan, shlex.join(words))
     if showing.json:
-        tell_json(table.describe() | {"used": columns, "patterns": patterns, "notes": notes}, err=False)
+        found = {"used": columns, "patterns": patterns, "plan": plan.as_dict(), "notes": notes}
+        tell_json(table.describe() | found | ({} if write_plan is None else {"plan_file": write_plan}), err=False)
         return
     _show_table(table, columns, patterns)
+    if known := plan.as_dict():
+        tell("known:", err=False)
+        for key, value in known.items():
+            tell(f"  {toml_line(key, value)}", err=False)
     tell_notes(notes, err=False)
+    if write_plan is not None:
+        tell(f"plan in {write_plan}: edit it, and pass it as --plan", err=False, style="bold")
     if any(column["n_missing"] for column in columns):
-        _suggest(ctx, table.path, _seconds(columns, table.frame.num_rows))
+        seconds = _seconds(columns, table.frame.num_rows)
+        tell(f"\n{shlex.join(words)}    # about {duration(seconds)} on one core", err=False)
 
 
 def _is_model(file: str) -> bool:
@@ -173,19 +202,21 @@ def _show_table(table: TableFile, columns: Sequence[dict[str, Any]], patterns: S
         tell(f"  {pattern['n_rows']:>7,} ×  {listed(pattern['missing'])}", err=False)
 
 
-def _suggest(ctx: typer.Context, path: str, seconds: float) -> None:
-    """Return the impute command, with the options of this command."""
+def _command(ctx: typer.Context, path: str, plan: Path | None) -> list[str]:
+    """Return the impute command, with the options of this command, or with a plan that has those it can have."""
+    planned = {each.name for group in (ColumnChoice, Constraints, Knowledge) for each in fields(group)} | {"na", "keep"}
+    left_out = {"file", "json", "quiet", "force", "write_plan", *({*planned, "max_categories"} if plan else ())}
     words = ["otimpute", "impute", path, "-o", "-" if path == "-" else Path(path).with_suffix("").stem + "-imputed.csv"]
     for each in ctx.command.params:
         source, value = ctx.get_parameter_source(each.name or ""), ctx.params.get(each.name or "")
-        if source is None or source.name != "COMMANDLINE" or each.name in ("file", "json", "quiet"):
+        if source is None or source.name != "COMMANDLINE" or each.name in left_out:
             continue
         if isinstance(value, bool):
             words.append(max(each.opts if value else each.secondary_opts, key=len))
         else:
             for one in value if isinstance(value, (list, tuple)) else [value]:
                 words += [max(each.opts, key=len), str(one)]
-    tell(f"\n{shlex.join(words)}    # about {duration(seconds)} on one core", err=False)
+    return [*words, *(["--plan", str(plan)] if plan else [])]
 
 
 def _count(n: int | None) -> str:

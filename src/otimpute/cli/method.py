@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -12,6 +12,7 @@ from .._checks import check_choice
 from ..catalogue import METHODS, make_imputer
 from .options import option
 from .parse import parse_bounds, parse_categories, parse_columns, parse_settings, parse_value
+from .plan import TablePlan
 
 if TYPE_CHECKING:
     from ..estimator import BaseImputer
@@ -22,9 +23,13 @@ _ELSEWHERE = {
     "checkpoint": "--checkpoint", "verbose": "--quiet", "max_categories": "--max-categories", "missing_values": "--na",
     "delta": "--delta",
     "constraints": "--bounds, --integer, --non-negative, --categories or --ordered",
+    "columns": "--only", "exclude": "--exclude", "identifiers": "--identifiers", "predictors": "--predictors",
+    "groups": "--groups", "time": "--time", "derive": "--derive", "applicable": "--applicable", "methods": "--methods",
 }  # fmt: skip
 # These take Python objects, or would change the columns of the output.
 _PYTHON_ONLY = ("callbacks", "completer", "warm_start", "add_indicator", "keep_empty_features", "integers")
+
+MAX_CATEGORIES = 50
 
 Names = list[str] | None
 _COLUMNS = partial(option, "Columns")
@@ -44,12 +49,14 @@ class ColumnChoice:
 
     def of(self, names: list[str]) -> list[str]:
         """Return the chosen columns, in the order of the table."""
-        chosen = parse_columns("--columns", self.columns, names) if self.columns else names
-        excluded = parse_columns("--exclude", self.exclude or [], names)
-        left = [name for name in names if name in chosen and name not in excluded]
-        if not left:
-            raise ValueError("no column is left: --exclude names all of them")
-        return left
+        return self.plan(names).used(names)
+
+    def plan(self, names: Sequence[str]) -> TablePlan:
+        """Return what was said."""
+        return TablePlan(
+            columns=parse_columns("--columns", self.columns, names) if self.columns else None,
+            exclude=parse_columns("--exclude", self.exclude, names) if self.exclude else None,
+        )
 
 
 @dataclass(frozen=True)
@@ -95,28 +102,63 @@ class MethodChoice:
     """The imputation method and its parameters."""
 
     method: Annotated[
-        str, _METHOD(f"{', '.join(sorted(METHODS))}.", "--method", "-m", default=True, autocompletion=_complete_method)
-    ] = "auto"
+        str | None,
+        _METHOD(f"{', '.join(sorted(METHODS))}.", "--method", "-m", default="auto", autocompletion=_complete_method),
+    ] = None
     settings: Annotated[Names, _METHOD("A parameter of the method; repeat for more.", "--set", metavar="KEY=VALUE")] = None
     seed: Annotated[int, _METHOD("The same seed gives the same result.", default=True, min=0)] = 0
     max_categories: Annotated[
-        int, _METHOD("Categories used per column; rarer ones are pooled and never imputed.", default=True, min=1)
-    ] = 50
+        int | None, _METHOD("Categories used per column; rarer ones are pooled and never imputed.", default="50", min=1)
+    ] = None
     max_seconds: Annotated[float | None, _METHOD("Stop after this time and use the result so far.")] = None
     jobs: Annotated[int | None, _METHOD("Number of threads; -1 for all cores. Does not change the result.", default="1")] = None
     checkpoint: Annotated[Path | None, _METHOD("Save progress in this file, and resume from it.", metavar="FILE")] = None
 
-    def imputer(self) -> BaseImputer:
+    def plan(self) -> TablePlan:
+        """Return what was said."""
+        settings = [setting.partition("=") for setting in self.settings or []]
+        return TablePlan(
+            method=self.method,
+            max_categories=self.max_categories,
+            settings={key.strip(): parse_value(value.strip()) for key, _, value in settings} or None,
+        )
+
+    @property
+    def name(self) -> str:
+        """The method, once it is known."""
+        return self.method or ""
+
+    def over(self, plan: TablePlan, default: str) -> MethodChoice:
+        """Return this choice, that of a plan where nothing was said, and otherwise the default."""
+        if plan.method is not None:
+            with plan.blaming("method"):
+                check_choice("method", plan.method, METHODS)
+        most = self.max_categories or plan.max_categories or MAX_CATEGORIES
+        return replace(self, method=self.method or plan.method or default, max_categories=most)
+
+    def imputer(self, plan: TablePlan) -> BaseImputer:
         """Create the imputer."""
-        imputer = make_imputer(check_choice("--method", self.method, METHODS), {}, self.seed)
+        imputer = make_imputer(check_choice("--method", self.name, METHODS), {}, self.seed)
         known = set(imputer.get_params(deep=False))
         special = {"max_seconds": self.max_seconds, "n_jobs": self.jobs, "checkpoint": self.checkpoint}
         given = {name: value for name, value in special.items() if value is not None}
         for name in given.keys() - known:
-            raise ValueError(f"{_ELSEWHERE[name]} is not for method {self.method!r}; leave it out, or pass --method sinkhorn")
+            raise ValueError(f"{_ELSEWHERE[name]} is not for method {self.name!r}; leave it out, or pass --method sinkhorn")
         accepted = known - _ELSEWHERE.keys() - set(_PYTHON_ONLY)
-        parameters = parse_settings(self.settings or [], accepted, _ELSEWHERE, self.method)
+        parameters = _settings_of(plan, accepted, self.name) | parse_settings(
+            self.settings or [], accepted, _ELSEWHERE, self.name
+        )
         if isinstance(experts := parameters.get("experts"), str):
             parameters["experts"] = [name.strip() for name in experts.split(",")]
         imputer.set_params(**given, **parameters, max_categories=self.max_categories)
         return imputer
+
+
+def _settings_of(plan: TablePlan, accepted: Collection[str], whose: str) -> dict[str, Any]:
+    """Return the parameters of the method in a plan."""
+    for name in plan.settings or {}:
+        if name in _ELSEWHERE:
+            raise plan.error(("settings", name), f"has a place of its own; use {_ELSEWHERE[name]} instead")
+        with plan.blaming("settings", name):
+            check_choice(f"a parameter of {whose}", name, accepted)
+    return dict(plan.settings or {})

@@ -12,12 +12,12 @@ from typing import TYPE_CHECKING, Any
 from .._checks import check_count
 from .._text import count, duration, listed, share
 from ..catalogue import METHODS
+from .asked import Asked
 from .beside import Beside
-from .impute import Chosen, n_missing, put_back
-from .method import ColumnChoice, Constraints, MethodChoice
-from .options import Reading, Showing, Writing, about, check_apart
+from .learn import Chosen, filled_words, n_missing, put_back
+from .options import Showing, Writing, about, check_apart
 from .page import check_report, tell_report
-from .parse import named_as_set, parse_delta, parse_value
+from .parse import parse_delta, parse_value
 from .reading_notes import missing_as
 from .show import add_rows, bar, collected_notes, console, grid, tell, tell_json, tell_notes, tell_table, working
 
@@ -76,10 +76,7 @@ def impute_several(
     deltas: Sequence[str],
     writing: Writing,
     showing: Showing,
-    choice: ColumnChoice,
-    constraints: Constraints,
-    method: MethodChoice,
-    reading: Reading,
+    asked: Asked,
     beside: Beside,
     report: Path | None,
 ) -> None:
@@ -92,18 +89,20 @@ def impute_several(
     paths = {f"table {k} of --out": path for k, path in enumerate(outputs.paths, start=1)}
     check_apart({"IN": source, **({"--out": out} if outputs.is_long else paths), "--report": report, **beside.paths})
     outputs.check(source)
-    base = _drawing(method, with_delta=bool(deltas))
-    beside.check(writing, base, f"--method {method.method}")
+    method = asked.method
+    base = _drawing(asked, with_delta=bool(deltas))
+    beside.check(writing, base, f"--method {method.name}")
     if report is not None:
         check_report(report, writing)
-    chosen = Chosen.read(source, reading, choice, constraints, showing)
-    table, used = chosen.table, chosen.used
-    X = table.frame.select(used)
+    chosen = Chosen.read(source, asked, showing)
+    if chosen.plan.weights is not None:
+        raise ValueError("--weights is not for --multiple, whose draws count all rows alike; leave it out")
+    table, used, plan, X = chosen.table, chosen.used, chosen.plan, chosen.X
     shown = not (showing.quiet or showing.json) and console(err=True).is_terminal
-    with about(source), named_as_set(method.settings), collected_notes() as notes:
+    with about(source), asked.naming(table), collected_notes() as notes:
         if outputs.is_long:
             check_long(table)
-        base.set_params(constraints=chosen.constraints)
+        base.set_params(constraints=plan.constraints, **plan.parameters_for(base, method.name))
         delta = _read_deltas(deltas, [column for column in table.columns if column.name in used]) or None
         imputer = MultipleImputer(base, m, delta=delta, n_jobs=method.jobs, random_state=method.seed, verbose=int(shown))
         begun = time.perf_counter()
@@ -117,45 +116,49 @@ def impute_several(
         outputs.write(table, (put_back(table.frame, each) for each in imputer.tables_))
     made = None if report is None else _report(imputer, X, report)
     columns = [
-        {"name": column.name, "n_missing": n, "missing_as": dict(column.missing_as)}
+        {
+            "name": column.name,
+            "n_missing": n,
+            "n_filled": n - n_missing(first.column(column.name)),
+            "missing_as": dict(column.missing_as),
+        }
         for column in table.columns
         if column.name in used and (n := n_missing(table.frame.column(column.name)))
     ]
     if showing.json:
         summary = {
-            "input": table.path, "output": outputs.paths[0] if outputs.is_long else outputs.paths, "method": method.method,
+            "input": table.path, "output": outputs.paths[0] if outputs.is_long else outputs.paths, "method": method.name,
             "seed": method.seed, "m": m, "delta": list(deltas), "n_rows": table.frame.num_rows,
             "n_columns": table.frame.num_columns, "seconds": round(seconds, 3), "columns": columns,
             "not_used": [name for name in table.frame.column_names if name not in used],
-            "mask": beside.mask, "report": report, "notes": notes,
+            "plan": plan.as_dict(), "mask": beside.mask, "report": report, "notes": notes,
         }  # fmt: skip
         tell_json(summary, err=out == "-")
         return
     tell_notes(notes)
     if not showing.quiet:
-        _show(outputs, table, columns, method.method, seconds)
+        _show(outputs, table, columns, method.name, seconds)
         if beside.mask is not None:
             tell(f"mask of imputed cells in {beside.mask}")
         if made is not None:
             tell_report(made, str(report))
 
 
-def _drawing(method: MethodChoice, *, with_delta: bool) -> Any:
+def _drawing(asked: Asked, *, with_delta: bool) -> Any:
     """The imputer behind the draws."""
     from ..inference.draws import DRAWING
 
+    method = asked.method
     classes = {cls.__name__ for cls in DRAWING}
     able = [name for name, entry in METHODS.items() if entry.location.rpartition(":")[2] in classes]
-    if method.method in METHODS and method.method not in able:
-        raise ValueError(
-            f"--multiple needs random draws, which --method {method.method} does not make; pass {listed(able, 20)}"
-        )
+    if method.name in METHODS and method.name not in able:
+        raise ValueError(f"--multiple needs random draws, which --method {method.name} does not make; pass {listed(able, 20)}")
     for option, given in (("--max-seconds", method.max_seconds), ("--checkpoint", method.checkpoint)):
         if given is not None:
             raise ValueError(f"{option} is not for --multiple; leave it out")
-    if with_delta and METHODS[method.method].location.rpartition(":")[2] != "ChainedImputer":
-        raise ValueError(f"--delta needs --method chained, the default of --multiple, got --method {method.method}")
-    return replace(method, jobs=None).imputer()
+    if with_delta and METHODS[method.name].location.rpartition(":")[2] != "ChainedImputer":
+        raise ValueError(f"--delta needs --method chained, the default of --multiple, got --method {method.name}")
+    return replace(method, jobs=None).imputer(asked.file)
 
 
 def _read_deltas(texts: Sequence[str], columns: Sequence[Column]) -> dict[str, Any]:
@@ -196,7 +199,7 @@ def _show(outputs: Outputs, table: TableFile, columns: Sequence[dict[str, Any]],
     n_rows, paths = table.frame.num_rows, outputs.paths
     where = "standard output" if outputs.out == "-" else paths[0] if outputs.is_long else f"{paths[0]} to {paths[-1]}"
     size = f"{count(n_rows, 'row')} × {count(table.frame.num_columns, 'column')}"
-    n_drawn = sum(column["n_missing"] for column in columns)
+    n_drawn = sum(column["n_filled"] for column in columns)
     tell(
         f"{where}: {count(outputs.m, 'table')} of {size}, {count(n_drawn, 'missing value')} of each drawn by {method}, "
         f"in {duration(seconds)}",
@@ -208,7 +211,7 @@ def _show(outputs: Outputs, table: TableFile, columns: Sequence[dict[str, Any]],
         [
             [
                 listed([column["name"]]),
-                f"{column['n_missing']:,}",
+                filled_words(column["n_filled"], column["n_missing"]),
                 bar(column["n_missing"], n_rows),
                 share(column["n_missing"], n_rows),
                 missing_as(column["missing_as"]),

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from ..exceptions import ParameterError
+from .plan import PlanError, TablePlan
 
 if TYPE_CHECKING:
     from ..files import TableFile, TableSource, Writer
@@ -78,6 +79,8 @@ def about(path: str) -> Iterator[None]:
     """Add the name of the file to errors."""
     try:
         yield
+    except PlanError:
+        raise  # it names a file itself
     except (ValueError, TypeError) as error:
         error.add_note("standard input" if path == "-" else path)
         raise
@@ -132,27 +135,32 @@ class Reading:
     day_first: Annotated[bool | None, _FILE("Whether days come first.", "--day-first/--month-first", default="detected")] = None
     sheet: Annotated[str | None, _FILE("Sheet of an Excel file.", default="the first")] = None
 
-    def read(self, path: str, known_gaps: Any = None) -> TableFile:
-        """The whole table."""
+    def read(self, path: str, known_gaps: Any = None, plan: TablePlan | None = None) -> TableFile:
+        """The whole table, with the spellings of missing values that a plan has."""
         from ..files import read_file
 
         with about(path):
-            return read_file(path, known_gaps=known_gaps, **self._told())
+            return read_file(path, known_gaps=known_gaps, **self._told(plan or TablePlan()))
 
     @contextmanager
     def open(self, path: str, schema: Any, known_gaps: Any) -> Iterator[TableSource]:
         """The table in chunks, its columns of the types in ``schema`` and with gaps as in ``known_gaps``, if they are there."""
         from ..files import open_table
 
-        with about(path), open_table(path, schema=schema, known_gaps=known_gaps, **self._told()) as source:
+        with about(path), open_table(path, schema=schema, known_gaps=known_gaps, **self._told(TablePlan())) as source:
             yield source
 
-    def _told(self) -> dict[str, Any]:
+    def spellings(self) -> TablePlan:
+        """What was said of missing values."""
+        return TablePlan(na=by_column(self.na), keep=by_column(self.keep))
+
+    def _told(self, plan: TablePlan) -> dict[str, Any]:
+        spelled = self.spellings().over(plan)
         delimiter = {"tab": "\t", "\\t": "\t", "space": " "}.get(self.delimiter or "", self.delimiter)
         told = {
             "format": self.file_format, "delimiter": delimiter, "decimal": self.decimal, "encoding": self.encoding,
             "quote": self.quote, "day_first": self.day_first, "sheet": self.sheet, "header": None if self.header else False,
-            "na_values": by_column(self.na), "keep_values": by_column(self.keep),
+            "na_values": spelled.na, "keep_values": spelled.keep,
         }  # fmt: skip
         return {name: value for name, value in told.items() if value is not None}
 

@@ -75,20 +75,83 @@ def parse_columns(option: str, texts: Iterable[str], names: Sequence[str]) -> li
     return chosen
 
 
-def parse_bounds(text: str, names: Sequence[str]) -> tuple[str, tuple[Any, Any]]:
-    """Parse a column and its bounds, numbers or dates, from ``column=low:high``; either bound may be left out.
+def parse_column(option: str, text: str, names: Sequence[str]) -> str:
+    """Check the name of one column."""
+    return _known(option, text, names)
 
-    >>> parse_bounds("age=0:120", ["age"]), parse_bounds("at=2020-01-01T10:00:", ["at"])
-    (('age', (0, 120)), ('at', (datetime.datetime(2020, 1, 1, 10, 0), None)))
+
+def parse_predictors(texts: Sequence[str], names: Sequence[str]) -> str | dict[str, Any]:
+    """Parse which columns may inform others, from ``column=a,b``, ``column=not:a,b``, ``not:a,b`` for all, or ``auto``.
+
+    >>> parse_predictors(["x=y", "y=not:z", "not:w"], ["w", "x", "y", "z"])
+    {'x': ['y'], 'y': {'not': ['z']}, 'not': ['w']}
+    """
+    if list(texts) == ["auto"]:
+        return "auto"
+    chosen: dict[str, Any] = {}
+    for text in texts:
+        if text.startswith("not:"):
+            chosen["not"] = parse_columns("--predictors", [text.removeprefix("not:")], names)
+            continue
+        column, others = _split("--predictors", "income=age,job, income=not:tax_code, not:outcome or auto", text, names)
+        denied = others.removeprefix("not:")
+        parsed = parse_columns("--predictors", [denied], names)
+        chosen[column] = {"not": parsed} if denied != others else parsed
+    return chosen
+
+
+def parse_wishes(option: str, example: str, texts: Sequence[str] | None, names: Sequence[str]) -> dict[str, str] | None:
+    """Parse a column and a text for it from ``column=text``, each column once.
+
+    >>> parse_wishes("--methods", "age=knn", ["age = knn"], ["age"])
+    {'age': 'knn'}
+    """
+    wishes: dict[str, str] = {}
+    for text in texts or []:
+        column, wish = _split(option, example, text, names)
+        if column in wishes:
+            raise ValueError(f"{option} is given twice for column {column!r}; give it once")
+        wishes[column] = wish.strip()
+    return wishes or None
+
+
+def parse_methods(texts: Sequence[str] | None, names: Sequence[str]) -> dict[str, str | list[str]] | None:
+    """Parse the methods of columns, one or several each.
+
+    >>> parse_methods(["age=knn", "job=ice,knn"], ["age", "job"])
+    {'age': 'knn', 'job': ['ice', 'knn']}
+    """
+    wishes = parse_wishes("--methods", "age=gaussian_em or age=gaussian_em,knn", texts, names) or {}
+    parts = {name: [part.strip() for part in wish.split(",")] for name, wish in wishes.items()}
+    return {name: several if len(several) > 1 else several[0] for name, several in parts.items()} or None
+
+
+def parse_bounds(text: str, names: Sequence[str]) -> tuple[str, tuple[Any, Any]]:
+    """Parse a column and its bounds from ``column=low:high``.
+
+    >>> parse_bounds("age=0:120", ["age"])
+    ('age', (0, 120))
     """
     column, range_ = _split("--bounds", "age=0:120 or when=2020-01-01:", text, names)
-    for place, character in enumerate(range_):  # times have colons of their own: the one with bounds on both sides counts
+    try:
+        return column, parse_range(range_)
+    except ValueError as error:
+        raise ValueError(f"--bounds takes column={error}, got {text!r}") from None
+
+
+def parse_range(text: str) -> tuple[Any, Any]:
+    """Parse a range of numbers or dates from ``low:high``; either may be left out.
+
+    >>> parse_range("0:120"), parse_range("2020-01-01T10:00:")
+    ((0, 120), (datetime.datetime(2020, 1, 1, 10, 0), None))
+    """
+    for place, character in enumerate(text):  # times have colons of their own: the one with bounds on both sides counts
         if character == ":":
             try:
-                return column, (_bound(range_[:place]), _bound(range_[place + 1 :]))
+                return _bound(text[:place]), _bound(text[place + 1 :])
             except ValueError:
                 continue
-    raise ValueError(f"--bounds takes column=low:high with numbers or dates such as 2020-01-31, or one of both, got {text!r}")
+    raise ValueError("low:high with numbers or dates such as 2020-01-31, or one of both")
 
 
 def parse_categories(option: str, text: str, names: Sequence[str]) -> tuple[str, list[str]]:

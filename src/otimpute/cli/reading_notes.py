@@ -11,6 +11,8 @@ from .._text import listed, number
 if TYPE_CHECKING:
     from ..files import AmbiguousSpelling, ReadingHint, TableFile, UnparsedValues
 
+USE_IDENTIFIERS = "pass --identifiers use to use them, --exclude to say nothing"
+
 
 def reading_notes(table: TableFile, used: Collection[str]) -> list[str]:
     """Return notes on the used columns."""

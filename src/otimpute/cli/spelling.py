@@ -15,6 +15,9 @@ _OPTIONS = {
     "decimal": "--decimal", "imputer.save()": "otimpute fit", "force": "--force", "quote": "--quote", "sheet": "--sheet",
     "na_values": "--na", "keep_values": "--keep", "delimiter": "--delimiter", "header": "--no-header",
     "day_first": "--day-first or --month-first", "delta": "--delta", "m": "--multiple",
+    "columns": "--only", "exclude": "--exclude", "identifiers": "--identifiers", "predictors": "--predictors",
+    "groups": "--groups", "time": "--time", "derive": "--derive", "applicable": "--applicable", "methods": "--methods",
+    "sample_weight": "--weights",
 }  # fmt: skip
 # Replacements of scikit-learn's warnings, by type.
 _OF_OTHERS = {"ConvergenceWarning": "ice: the imputed values had not converged after max_iter rounds"}
@@ -36,6 +39,9 @@ def in_options(said: Any) -> str:
         return _one_line(said.said_of(_spell(Term(said.parameter)), _ADVICE.get(said.parameter, said.advice)))
     if type(said).__name__ in _OF_OTHERS:
         return _OF_OTHERS[type(said).__name__]
+    if type(said).__name__ == "ExpressionError":  # which shows the place by a line below; here is one line
+        place = "" if said.position is None else f", character {said.position + 1}"
+        return _one_line(f"in {said.text!r}{place}: {said.problem}")
     if isinstance(said, BaseException) and said.args and isinstance(said.args[0], Message):
         said = said.args[0]
     return _one_line(said.spelled(_spell) if isinstance(said, Message) else str(said))

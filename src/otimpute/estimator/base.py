@@ -362,7 +362,10 @@ class BaseImputer(KnowsItsTable, Storable, TransformerMixin, BaseEstimator, ABC)
     def _warn_of_identifiers(self, table: Table) -> None:
         found = np.flatnonzero([code.kind == ColumnKind.IDENTIFIER for code in table.codes])
         if len(found):
-            advice = InPython("; name them in columns or pass identifiers='use' to use them, in exclude to say nothing")
+            advice = InPython(
+                "; name them in columns or pass identifiers='use' to use them, in exclude to say nothing",
+                "; pass --identifiers use to use them, --exclude to say nothing",
+            )
             said = f"set aside what looks like an identifier: {self._names(found)}"
             warn_user(Message(said, advice), OtimputeWarning)
 

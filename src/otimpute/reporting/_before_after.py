@@ -47,6 +47,11 @@ class BeforeAfter:
         """Which missing cells were imputed."""
         return self.holes & ~np.isnan(self.after)
 
+    @property
+    def left_empty(self) -> NDArray[np.bool_]:
+        """Which cells without a value are not missing, or not to be imputed."""
+        return ~self.holes & np.isnan(self.before)
+
     def take(self, rows: NDArray[np.int64]) -> BeforeAfter:
         """Return some of the rows."""
         parts = (

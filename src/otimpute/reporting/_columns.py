@@ -69,8 +69,9 @@ def describe_columns(
         observed = seen.before[~holes & ~np.isnan(seen.before[:, k]), k]
         imputed = seen.after[seen.filled[:, k], k]
         broken = [Violation(what, n) for (column, what), n in violations.items() if column == k]
-        n_left = int(holes.sum()) - len(imputed)
-        none_filled = code.family == Family.ANY or 0 < n_left == holes.sum()
+        computed = code.kind == ColumnKind.DERIVED
+        n_left = int((holes & seen.still_holes[:, k]).sum()) if computed else int(holes.sum()) - len(imputed)
+        none_filled = (code.family == Family.ANY and not computed) or 0 < n_left == holes.sum()
         n_filled = 0 if none_filled else int(n_missing[k]) - n_left
         check = "not checked on hidden values" if checks is None else checks.get(name, _TOO_FEW)
         light, words = _light(code, int(n_missing[k]), n_rows, n_filled, broken, check, draws=draws)
@@ -101,6 +102,9 @@ def _light(
     missing = f"{share(n_missing / n_rows)} missing"
     if n_filled == 0:
         return Rating.CAUTION, f"{missing}, not imputed: the imputer does not support this column."
+    if code.kind == ColumnKind.DERIVED:
+        rating = Rating.GOOD if n_filled == n_missing else Rating.CAUTION
+        return rating, f"{missing}; computed from other columns, where these are known."
     if code.width == 0:
         return Rating.GOOD, f"{missing}; imputed by the only category."
     if isinstance(check, str):

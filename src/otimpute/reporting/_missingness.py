@@ -90,6 +90,12 @@ def _predictors(seen: BeforeAfter) -> Predictors:
         known = ~np.isnan(seen.before[:, k])
         compare = _compare_categories if is_nominal(seen.codes[k]) else _compare_numbers
         strength[:, k], p_value[:, k], sign[:, k] = compare(seen.before[known, k], absent[known])
+    for t in np.flatnonzero(seen.left_empty[:, predicted].any(axis=0)):  # where nothing can be missing, nothing is compared
+        for k in able:
+            rows = ~np.isnan(seen.before[:, k]) & ~seen.left_empty[:, predicted[t]]
+            compare = _compare_categories if is_nominal(seen.codes[k]) else _compare_numbers
+            found = compare(seen.before[rows, k], absent[rows][:, [t]])
+            strength[t, k], p_value[t, k], sign[t, k] = (float(each[0]) for each in found)
     strength[np.arange(len(predicted)), predicted] = np.nan
     tested = np.argwhere(np.isfinite(strength))
     order = tested[np.argsort([p_value[t, k] for t, k in tested], kind="stable")]
@@ -155,7 +161,7 @@ def _compare_categories(values: Cells, absent: Cells) -> tuple[Cells, Cells, Cel
 
 def _in_words(seen: BeforeAfter, target: int, k: int, sign: float) -> str:
     code, name = seen.codes[k], seen.names[k]
-    known = ~np.isnan(seen.before[:, k])
+    known = ~np.isnan(seen.before[:, k]) & ~seen.left_empty[:, target]
     values, absent = seen.before[known, k], seen.holes[known, target]
     if isinstance(code, CategoryCode) and not code.ordered:
         here = values == sign
@@ -182,7 +188,8 @@ def little_test(seen: BeforeAfter) -> McarTest:
     """
     varies = [
         k for k, code in enumerate(seen.codes)
-        if code.width and not is_nominal(code) and _varies(seen.before[~np.isnan(seen.before[:, k]), k])
+        if code.width and not is_nominal(code) and not seen.left_empty[:, k].any()
+        and _varies(seen.before[~np.isnan(seen.before[:, k]), k])
     ]  # fmt: skip
     by_holes = sorted(varies, key=lambda k: -int(seen.holes[:, k].sum()))[:_MOST_TESTED_COLUMNS]
     rows = np.linspace(0, len(seen.before) - 1, min(len(seen.before), _MOST_TESTED_ROWS)).astype(np.int64)

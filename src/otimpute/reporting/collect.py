@@ -19,6 +19,7 @@ from ._check import check_on_hidden
 from ._columns import count_violations, describe_columns
 from ._error_bars import bars_at, describe_bars
 from ._joint import describe_joint
+from ._knowledge import describe_knowledge
 from ._missingness import describe_missingness
 from ._reproduce import describe_reproduction, notes_on
 from ._training import describe_training
@@ -58,7 +59,9 @@ def collect(
     seed = check_count("random_state", random_state, at_least=0)
     table = read_table(imputer, X)
     names, n_rows = names_of(imputer), len(table.holes)
-    completed = None if X_imputed is None else completed_like(imputer, table, X_imputed)
+    by_rules = any(getattr(imputer, name) is not None for name in ("groups", "time", "derive", "applicable"))
+    given = imputer.transform(X) if X_imputed is None and by_rules else X_imputed  # which look at more than one row's values
+    completed = None if given is None else completed_like(imputer, table, given)
     rows = np.sort(generator(seed, "rows").choice(n_rows, min(n_rows, max_rows), replace=False))
     seen = see(imputer, table, completed, rows)
     if completed is None or len(rows) == n_rows:
@@ -78,7 +81,7 @@ def collect(
     done = checked if isinstance(checked, HiddenCheck) else None
     draws = getattr(imputer, "target", "") == "distribution"
     checks = {each.name: each for each in done.columns} if done else None
-    fitted = completed is not None and imputer.training_table_.rows.are_all_of(table.values, table.missing)
+    fitted = X_imputed is not None and imputer.training_table_.rows.are_all_of(table.values, table.missing)
     bars = bars_at(imputer, table, rows, fitted=fitted)
     bar_summary = None if bars is None else describe_bars(imputer, table, completed, rows, bars)
     typical = {each.name: each.words for each in bar_summary.columns} if bar_summary else {}
@@ -101,4 +104,5 @@ def collect(
         no_check=no_check,
         reproduce=describe_reproduction(imputer, names, table, source, command),
         notes=notes_on(facts, not_used),
+        known=describe_knowledge(imputer, names, table),
     )

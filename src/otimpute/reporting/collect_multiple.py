@@ -18,6 +18,7 @@ from ..inference import MultipleImputer
 from ._before_after import completed_like, names_of, read_table, see
 from ._columns import count_violations, describe_columns, shape_of
 from ._joint import describe_joint
+from ._knowledge import describe_knowledge
 from ._missingness import describe_missingness
 from ._multiple import describe_multiple, multiple_verdict, shown_tables, statistics_of
 from ._reproduce import describe_reproduction, notes_on
@@ -87,4 +88,5 @@ def collect_multiple(
         reproduce=describe_reproduction(imputer, names, table, source, command),
         notes=[*notes, *notes_on(facts, not_used)],
         multiple=multiple,
+        known=describe_knowledge(first, names, table),
     )

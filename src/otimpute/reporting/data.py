@@ -8,6 +8,7 @@ from typing import Any
 
 from .._text import Keyword
 from ..estimator import Finding, Measure, Overall, Rating
+from .knowledge_data import KnowledgeFacts
 from .multiple_data import MultipleImputation
 
 _DIGITS = 6
@@ -351,6 +352,7 @@ class ReportData:
     reproduce: Reproduce
     notes: list[str] = field(default_factory=list)
     multiple: MultipleImputation | None = None  # diagnostics of several tables
+    known: KnowledgeFacts | None = None  # None if nothing was known of the table
 
     def as_dict(self) -> dict[str, Any]:
         """Return the report as JSON data: numbers are rounded to six digits, and None if not finite."""

@@ -233,15 +233,20 @@ class Encoding:
         ]
 
 
-def describe_columns(frame: Any, constraints: Any = None, max_categories: int | None = 50) -> list[ColumnSummary]:
-    """What the columns of a frame hold and what an imputer would make of them.
+def describe_columns(
+    frame: Any,
+    constraints: Any = None,
+    max_categories: int | None = 50,
+    idle: Mapping[int, ColumnKind] = NOTHING_IDLE,
+) -> list[ColumnSummary]:
+    """What the columns of a frame hold and what an imputer would make of them; those at the positions ``idle`` are left alone.
 
     >>> import polars as pl
     >>> [(one.name, one.kind) for one in describe_columns(pl.DataFrame({"age": [31, None], "sex": ["f", "m"]}))]
     [('age', 'integer'), ('sex', 'category')]
     """
     eager = nw.from_native(frame, eager_only=True)
-    return Encoding.of_frame(eager, constraints, max_categories).describe(eager)
+    return Encoding.of_frame(eager, constraints, max_categories, idle=idle).describe(eager)
 
 
 def _check_family(code: ColumnCode, column: nw.Series[Any]) -> None:

@@ -3,6 +3,7 @@
 from .check import mark, methods_by_mark, off_by_column, off_by_method, pairs_of_categories, true_against_imputed
 from .columns import observed_against_imputed
 from .joint import correlations, projection
+from .knowledge import predictor_matrix
 from .missingness import MOST_BARS, holes_by_column, matrix, patterns, predictors
 from .multiple import error_against_tables, trace
 from .training import curve, weights
@@ -21,6 +22,7 @@ __all__ = [
     "off_by_method",
     "pairs_of_categories",
     "patterns",
+    "predictor_matrix",
     "predictors",
     "projection",
     "trace",
