@@ -117,6 +117,11 @@ def test_mixed_tables(run_page: RunPage) -> None:
     assert all(abs(total - 1) < 1e-9 for total in page.values["sums"])
 
 
+def test_panel_data(run_page: RunPage) -> None:
+    plain, told = re.findall(r"RMSE ([0-9.]+)", run_page("docs/guide/panels.md").printed[0])
+    assert float(told) < 0.85 * float(plain)
+
+
 def test_model_files(run_page: RunPage) -> None:
     assert run_page("docs/guide/model-files.md").printed == ["True\n", "True\n"]
 

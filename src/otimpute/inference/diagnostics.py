@@ -226,7 +226,8 @@ def diagnose(
     ``traces`` are means and standard deviations ``[n_rounds, m, 2]`` of the draws, by column.
     """
     n, m = len(table.holes), len(cells)
-    incomplete = np.flatnonzero(table.holes.any(axis=0)).tolist()
+    is_drawn = np.array([not code.kind.is_idle for code in table.codes])  # others are computed, or nobody's
+    incomplete = np.flatnonzero(table.holes.any(axis=0) & is_drawn).tolist()
     numbers = {k: np.empty((m, n)) for k in incomplete}
     rows = np.sort(generator(0, "matched rows").choice(n, min(n, _MOST_ROWS), replace=False))
     sample = np.empty((m, len(rows), table.values.shape[1]))
@@ -243,6 +244,8 @@ def diagnose(
         code, holes, values, trace = table.codes[k], table.holes[:, k], numbers[k], traces.get(k)
         labels, n_columns = _labels(code), len(incomplete)
         known = values[0, rows] < len(code.categories) if isinstance(code, CategoryCode) else np.full(len(rows), True)
+        there = holes | ~np.isnan(values[0])  # elsewhere a value cannot exist
+        known = known & there[rows]
         used = rows[known]  # rare categories that were pooled are never imputed, and not compared
         convergence = None
         if trace is not None:
@@ -255,12 +258,12 @@ def diagnose(
                 name=str(names[k]),
                 kind=code.kind,
                 labels=labels,
-                observed=values[0, ~holes],
+                observed=values[0, there & ~holes],
                 draws=values[:, holes],
                 statistics=labels or _STATISTICS,
-                of_observed=_statistics(values[0, ~holes], len(labels)),
+                of_observed=_statistics(values[0, there & ~holes], len(labels)),
                 of_draws=np.array([_statistics(draw[holes], len(labels)) for draw in values]),
-                pooled=_pooled(values, labels),
+                pooled=_pooled(values[:, there], labels),
                 convergence=convergence,
                 matched=matched,
                 code=code,
@@ -275,6 +278,8 @@ def traces_by_column(table: Table, fits: Sequence[ChainedFit]) -> dict[int, Floa
     traces = [fit.trace for fit in fits if fit.trace is not None]
     if traces:
         for place, k in enumerate(fits[0].traced):
+            if k >= len(table.codes):  # of a helper, which is no column
+                continue
             unit = seconds_of(table.codes[k]) if isinstance(table.codes[k], MomentCode) else 1.0
             found[k] = np.stack([trace[:, place] for trace in traces], axis=1) * unit
     return found

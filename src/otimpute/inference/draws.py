@@ -11,8 +11,9 @@ from numpy.typing import NDArray
 from .._random import generator
 from .._row_noise import keys_by_place
 from ..baselines import ChainedImputer, GaussianEMImputer, GaussianMixtureImputer
+from ..baselines.chained import ChainedFit, PreparedDraws
 from ..estimator import BaseImputer, FitTask
-from ..fitting import CellFit, DrawingModel
+from ..fitting import Block, BlockModel, CellFit, DrawingModel, blocks_of, fit_within_predictors, join_fits
 from ..imputers import SinkhornImputer
 
 DRAWING: tuple[type[BaseImputer], ...] = (ChainedImputer, GaussianEMImputer, GaussianMixtureImputer, SinkhornImputer)
@@ -41,9 +42,41 @@ def check_draws(imputer: object) -> None:
 
 def draw_source(imputer: BaseImputer, task: FitTask, seed: int) -> DrawSource:
     """What makes the draws of the table of a ``task`` for an imputer that passed `check_draws`."""
-    if isinstance(imputer, ChainedImputer):
+    if not isinstance(imputer, ChainedImputer):
+        return BootstrapFits(imputer, task)
+    blocks = blocks_of(task.layout)
+    if not blocks or len(blocks[0].columns) == len(task.layout):
         return imputer.prepare_draws(task.values, task.missing, task.layout, seed=seed)
-    return BootstrapFits(imputer, task)
+    prepared = [
+        imputer.prepare_draws(each.of(task.values), each.of(task.missing), task.layout.only(each.columns), seed=seed)
+        for each in blocks
+    ]
+    return BlockDraws(task, blocks, prepared)
+
+
+@dataclass(frozen=True)
+class BlockDraws:
+    """Chained draws where not every column may inform every other; what a block may see of others' draws, it knows."""
+
+    task: FitTask
+    blocks: list[Block]
+    prepared: list[PreparedDraws]
+
+    def draw(self, seed: int) -> ChainedFit:
+        """One draw, and the models behind it."""
+        values, missing, groups = self.task.values, self.task.missing, self.task.layout.groups
+        seeds = generator(seed, "blocks").integers(2**63, size=len(self.blocks)).tolist()
+        fits = [each.draw(own) for each, own in zip(self.prepared, seeds, strict=True)]
+        joined = join_fits(self.blocks, fits, values, missing)
+        cells = cast("BlockModel", joined.model).draw_cells(values, missing, keys_by_place(len(values), seed))
+        traced, traces = [], []
+        for block, fit in zip(self.blocks, fits, strict=True):
+            for k, place in enumerate(fit.traced):
+                if fit.trace is not None and place in groups[block.targets]:
+                    traced.append(place)
+                    traces.append(fit.trace[:, k])
+        trace = np.stack(traces, axis=1) if traces else None
+        return ChainedFit(cells, joined.model, joined.summary, tuple(traced), trace)
 
 
 @dataclass(frozen=True)
@@ -57,7 +90,7 @@ class BootstrapFits:
         """One draw, and the model behind it."""
         values, missing = self.task.values, self.task.missing
         rows = bootstrap_rows(missing, generator(seed, "bootstrap rows"))
-        fit = self.imputer.fit_cells(values[rows], missing[rows], self.task.layout, seed=seed)
+        fit = fit_within_predictors(self.imputer, values[rows], missing[rows], self.task.layout.of_some_rows(), seed=seed)
         model = cast("DrawingModel", fit.model)
         return CellFit(model.draw_cells(values, missing, keys_by_place(len(values), seed)), fit.model, fit.summary)
 

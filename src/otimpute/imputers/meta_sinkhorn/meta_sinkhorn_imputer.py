@@ -169,8 +169,22 @@ class MetaSinkhornImputer(TransportImputer):
         Constraints on imputed values by column, as in `SinkhornImputer`.
     max_categories : int or None, default=50
         Maximum number of categories used per column, as in `SinkhornImputer`.
-    columns, exclude, identifiers, predictors, groups, time, derive, applicable
-        What you know of the table, as in `SinkhornImputer`.
+    columns : names, positions, callable or selector, default=None
+        The columns whose missing values are imputed, as in `SinkhornImputer`.
+    exclude : names, positions, callable or selector, default=None
+        Columns that pass through unseen, as in `SinkhornImputer`.
+    identifiers : {"set aside", "use"}, default="set aside"
+        What to do with columns that look like identifiers, as in `SinkhornImputer`.
+    predictors : dict, boolean frame or "auto", default=None
+        Which columns inform which, as in `SinkhornImputer`.
+    groups : name or list of names, default=None
+        Whose rows belong together, as in `SinkhornImputer`.
+    time : name, default=None
+        What orders the rows, as in `SinkhornImputer`.
+    derive : dict or list, default=None
+        Columns computed from others, and what holds in every row, as in `SinkhornImputer`.
+    applicable : dict or boolean frame, default=None
+        Where a value can exist at all, as in `SinkhornImputer`.
 
     Attributes
     ----------

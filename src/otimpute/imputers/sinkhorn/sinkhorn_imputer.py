@@ -164,8 +164,11 @@ class SinkhornImputer(TransportImputer):
         Which columns inform which: ``{"income": ["age", "job"]}``, ``{"income": {"not": ["tax"]}}``; ``{"not": ["outcome"]}``
         is a column that informs no other. A boolean frame has a row for each imputed column and a column for each predictor.
         ``"auto"`` limits the columns of wide tables to those that say most about them.
-    groups, time : name or list of names, name, default=None
-        Whose rows belong together, and what orders them: panel data.
+    groups : name or list of names, default=None
+        Columns that say which rows belong together, such as the rows of a person: panel data. What the others of a group say
+        about a row helps to impute it.
+    time : name, default=None
+        A column of numbers or dates that orders the rows, within their groups if there are any.
     derive : dict or list, default=None
         Columns computed from others, ``{"bmi": "weight / (height / 100) ** 2"}``, and what holds in every row,
         ``"start <= end"``.
