@@ -23,10 +23,12 @@ _HOME = {
     "RoundRobinImputer": ".imputers",
     "SinkhornImputer": ".imputers",
     "fit_transform_many": ".imputers",
+    "from_bytes": ".model_file",
     "load": ".model_file",
     "pool": ".inference",
     "pool_estimates": ".inference",
     "report": ".reporting",
+    "scan": ".streams",
     "sensitivity": ".inference",
     "sinkhorn_divergence": ".transport",
 }
@@ -42,8 +44,10 @@ if TYPE_CHECKING:
     from .inference import pool as pool
     from .inference import pool_estimates as pool_estimates
     from .inference import sensitivity as sensitivity
+    from .model_file import from_bytes as from_bytes
     from .model_file import load as load
     from .reporting import report as report
+    from .streams import scan as scan
     from .transport import sinkhorn_divergence as sinkhorn_divergence
 
 __all__ = [
@@ -54,10 +58,12 @@ __all__ = [
     "SinkhornImputer",
     "__version__",
     "fit_transform_many",
+    "from_bytes",
     "load",
     "pool",
     "pool_estimates",
     "report",
+    "scan",
     "sensitivity",
     "sinkhorn_divergence",
 ]

@@ -11,7 +11,7 @@ import hashlib
 import json
 import math
 import struct
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -46,24 +46,31 @@ _FOREIGN = {  # what people mistake for one of ours, by its first bytes
 
 def write_archive(path: Path, kind: str, document: Any, arrays: Mapping[str, NDArray[Any]]) -> None:
     """Write a file that appears whole or not at all; ``kind`` says what for, ``document`` is anything JSON can hold."""
+    with appears_whole(path) as part, part.open("wb") as file:
+        for piece in archive_pieces(kind, document, arrays):
+            file.write(piece)
+
+
+def archive_pieces(kind: str, document: Any, arrays: Mapping[str, NDArray[Any]]) -> Iterator[Any]:
+    """What is in such a file, piece by piece."""
     plain = {name: np.asarray(array).astype(_stored_dtype(name, array), copy=False) for name, array in arrays.items()}
     directory = {name: {"dtype": array.dtype.name, "shape": list(array.shape)} for name, array in plain.items()}
     header = json.dumps({"kind": kind, "document": document, "arrays": directory}, allow_nan=False).encode()
     header += b" " * (_aligned(_PREAMBLE.size + len(header)) - _PREAMBLE.size - len(header))
     length = _PREAMBLE.size + len(header) + sum(_aligned(array.nbytes) for array in plain.values()) + _CHECKSUM
     checksum = hashlib.sha256()
-    with appears_whole(path) as part, part.open("wb") as file:
 
-        def put(piece: Any) -> None:
-            checksum.update(piece)
-            file.write(piece)
-
-        put(_PREAMBLE.pack(_MAGIC, _VERSION, length, len(header)))
-        put(header)
+    def pieces() -> Iterator[Any]:
+        yield _PREAMBLE.pack(_MAGIC, _VERSION, length, len(header))
+        yield header
         for array in plain.values():
-            put(np.ascontiguousarray(array).reshape(-1).view(np.uint8))
-            put(b"\0" * (_aligned(array.nbytes) - array.nbytes))
-        file.write(checksum.digest())
+            yield np.ascontiguousarray(array).reshape(-1).view(np.uint8).data
+            yield b"\0" * (_aligned(array.nbytes) - array.nbytes)
+
+    for piece in pieces():
+        checksum.update(piece)
+        yield piece
+    yield checksum.digest()
 
 
 def is_archive(path: Path) -> bool:
@@ -78,21 +85,26 @@ def read_archive(path: Path, kind: str) -> tuple[Any, dict[str, NDArray[Any]]]:
     """The document and the arrays of a file that is whole, unchanged, and of this ``kind``."""
     if path.is_dir():
         raise StoredFileError(Message(f"{path} is a folder; pass a file written by ", _WRITER, " or as a checkpoint"))
-    content = memoryview(path.read_bytes())
-    header_end = _check_frame(path, content)
+    return parse_archive(path.read_bytes(), kind, str(path))
+
+
+def parse_archive(data: bytes, kind: str, name: str) -> tuple[Any, dict[str, NDArray[Any]]]:
+    """The same of the bytes of a file; ``name`` is what errors call it."""
+    content = memoryview(data)
+    header_end = _check_frame(name, content)
     try:
         header = json.loads(bytes(content[_PREAMBLE.size : header_end]))
         found, document, directory = header["kind"], header["document"], header["arrays"]
         if found != kind:
-            raise StoredFileError(f"{path} is a {found} of otimpute, not a {kind}")
+            raise StoredFileError(f"{name} is a {found} of otimpute, not a {kind}")
         return document, _read_arrays(content[header_end:-_CHECKSUM], directory)
     except (KeyError, TypeError, AttributeError, ValueError, OverflowError, RecursionError) as error:
         if isinstance(error, StoredFileError):
             raise
-        raise StoredFileError(f"{path} has a header that makes no sense ({error}); write the file anew") from error
+        raise StoredFileError(f"{name} has a header that makes no sense ({error}); write the file anew") from error
 
 
-def _check_frame(path: Path, content: memoryview) -> int:
+def _check_frame(name: str, content: memoryview) -> int:
     """Is this ours, of a version we know, whole and unchanged? Returns where the header ends."""
     start = bytes(content[:8])
     if start != _MAGIC:
@@ -100,21 +112,21 @@ def _check_frame(path: Path, content: memoryview) -> int:
         what = "is empty" if not start else f"is no file of otimpute's{looks}"
         if start and _MAGIC.startswith(start):
             what = "is truncated: only its first bytes are there"
-        raise StoredFileError(Message(f"{path} {what}; pass a file written by ", _WRITER, " or as a checkpoint"))
+        raise StoredFileError(Message(f"{name} {what}; pass a file written by ", _WRITER, " or as a checkpoint"))
     if len(content) < _PREAMBLE.size + _CHECKSUM:
-        raise StoredFileError(f"{path} is truncated: {len(content)} bytes are left; copy or write it again")
+        raise StoredFileError(f"{name} is truncated: {len(content)} bytes are left; copy or write it again")
     _, version, length, header_length = _PREAMBLE.unpack(content[: _PREAMBLE.size])
     if version > _VERSION:
         raise StoredFileError(
-            f"{path} has format version {version}, this otimpute reads up to {_VERSION}; upgrade otimpute to read it"
+            f"{name} has format version {version}, this otimpute reads up to {_VERSION}; upgrade otimpute to read it"
         )
     if len(content) < length:
-        raise StoredFileError(f"{path} is truncated: {len(content)} of {length} bytes are there; copy or write it again")
+        raise StoredFileError(f"{name} is truncated: {len(content)} of {length} bytes are there; copy or write it again")
     if hashlib.sha256(content[:-_CHECKSUM]).digest() != bytes(content[-_CHECKSUM:]):
-        raise StoredFileError(f"{path} was changed or damaged after it was written (its checksum differs); write it again")
+        raise StoredFileError(f"{name} was changed or damaged after it was written (its checksum differs); write it again")
     header_end = _PREAMBLE.size + header_length
     if version < 1 or len(content) != length or header_end > length - _CHECKSUM:
-        raise StoredFileError(f"{path} has lengths that make no sense; write the file anew")
+        raise StoredFileError(f"{name} has lengths that make no sense; write the file anew")
     return int(header_end)
 
 

@@ -1,4 +1,4 @@
-"""Read fitted imputers from files."""
+"""Read fitted imputers from files, or from the bytes of one."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from .catalogue import imputer_classes
-from .estimator import read_model
+from .estimator import model_of_bytes, read_model
 from .inference import MultipleImputer
 
 
@@ -35,5 +35,32 @@ def load(path: str | Path, *, model: Any = None, completer: Any = None) -> Any:
     >>> otimpute.load(path).transform([[np.nan, np.nan]]).tolist()
     [[2.0, 2.0]]
     """
-    # Only these classes can come out of a file, whatever it says.
-    return read_model(path, {**imputer_classes(), "MultipleImputer": MultipleImputer}, {"model": model, "completer": completer})
+    return read_model(path, _classes(), {"model": model, "completer": completer})
+
+
+def from_bytes(data: bytes, *, model: Any = None, completer: Any = None) -> Any:
+    """The fitted imputer that ``imputer.to_bytes()`` made; bytes are checked as files are, see `load`.
+
+    Parameters
+    ----------
+    data : bytes
+        What ``to_bytes`` returned, or what is in a file that ``save`` wrote.
+    model, completer
+        See `load`.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import otimpute
+    >>> data = otimpute.baselines.MeanImputer().fit([[1.0, 2.0], [3.0, np.nan]]).to_bytes()
+    >>> otimpute.from_bytes(data).transform([[np.nan, np.nan]]).tolist()
+    [[2.0, 2.0]]
+    """
+    if not isinstance(data, (bytes, bytearray, memoryview)):
+        raise TypeError(f"data must be bytes, got {type(data).__name__}; a file is read by otimpute.load(path)")
+    return model_of_bytes(bytes(data), _classes(), {"model": model, "completer": completer})
+
+
+def _classes() -> dict[str, Any]:
+    """Only these can come out of a file, whatever it says."""
+    return {**imputer_classes(), "MultipleImputer": MultipleImputer}

@@ -457,9 +457,13 @@ def test_fields_of_arrow_keep_their_metadata() -> None:
     assert MeanImputer().set_output(transform="pandas").fit_transform(with_index).columns.tolist() == with_index.column_names
 
 
-def test_batches_of_arrow_are_refused_with_advice() -> None:
-    with pytest.raises(TypeError, match="from_batches"):
-        MeanImputer().fit(pa.RecordBatch.from_pydict({"x": [1.0, None]}))
+def test_batches_of_arrow_come_back_as_batches() -> None:
+    batch = pa.RecordBatch.from_pydict({"x": [1.0, None]})
+    imputer = MeanImputer()
+    for completed in (imputer.fit_transform(batch), imputer.transform(batch)):
+        assert isinstance(completed, pa.RecordBatch)
+        assert completed.to_pydict() == {"x": [1.0, 1.0]}
+    assert imputer.feature_names_in_.tolist() == ["x"]
 
 
 def test_texts_with_new_holes_are_pointed_out() -> None:

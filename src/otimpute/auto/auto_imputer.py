@@ -19,7 +19,7 @@ from .._stored import ByName, IfThere, Kind, Plain, RecordOf, Scalar
 from .._threads import Workers, n_threads, single_blas_thread
 from .._warn import warn_user
 from ..baselines import GaussianMixtureImputer
-from ..estimator import BaseImputer, FitTask, HiddenValues, TableParameters
+from ..estimator import BaseImputer, FitTask, HiddenValues, ScanSummary, TableParameters
 from ..exceptions import FitStoppedWarning, Message, OtimputeWarning, StoredFileError, Term
 from ..fitting import CellFit, Cells, ColumnLayout, FitProgress, progress_bar
 from ..table import ColumnKind, Table, seconds_of
@@ -30,6 +30,7 @@ from ._learn import learn
 from ._left_out import LeftOut, Why
 from ._model import AutoModel
 from ._report import describe
+from ._row_sums import AutoSums
 from ._verdict import About, Verdict
 
 
@@ -294,6 +295,21 @@ class AutoImputer(BaseImputer):
             return self._learn(values, missing, wanted, layout, seed, deadline, row_weight)
         later = CompleteTable(np.array(values), missing, layout, seed, clone(self), row_weight)
         return CellFit(np.zeros(int(missing.sum())), later)
+
+    _improves_in_rounds = True
+    _summed = ("means, and mean and covariance of the Gaussian by a step of EM, where these experts count",)
+    _sampled = ("the trial of the experts", "all other experts", "error bars")
+
+    def _row_sums(self) -> AutoSums | None:
+        sums = AutoSums(self.model_)
+        return sums if sums.by_place else None
+
+    def _improved(self, sums: AutoSums) -> AutoModel:
+        return sums.improved()
+
+    def _note_scan(self, summary: ScanSummary) -> None:
+        super()._note_scan(summary)
+        del self.imputation_std_  # of a sample, which nobody has
 
     def _take_over(self, fit: CellFit, table: Table) -> None:
         super()._take_over(fit, table)

@@ -39,6 +39,7 @@ _MOST_ROWS_SCORED = 2000
 _LARGEST = 100_000  # for layer sizes and numbers of draws
 _NO_BETTER = 0.98  # times the error of column means: by chance, the best of forty scores is slightly better
 _NUMBERS_AT_A_TIME = 2**22
+_ROWS_AT_A_TIME = 32  # always as many: elementary functions are rounded by the place in a batch
 
 # Fields that all stored networks have; each adds sizes of its own.
 SIZE = Whole(at_least=1, at_most=_LARGEST)
@@ -94,13 +95,14 @@ class DeepMethod:
         torch, device = torch_for(type(self).__name__), device_for(self.device)
         completed = rows.copy()
         incomplete = np.flatnonzero(holes.any(axis=1))
-        at_a_time = max(1, _NUMBERS_AT_A_TIME // self._numbers_per_row)
+        at_a_time = max(1, min(_NUMBERS_AT_A_TIME // self._numbers_per_row, _ROWS_AT_A_TIME))
         with torch.no_grad(), torch_session(self.seed):
             for begin in range(0, len(incomplete), at_a_time):
                 some = incomplete[begin : begin + at_a_time]
-                values = torch.from_numpy(rows[some]).to(device)
-                missing = torch.from_numpy(holes[some].astype(np.float64)).to(device)
-                filled = self._fill(values, missing, keys[some]).cpu().numpy()
+                asked = np.resize(some, at_a_time)  # always as many, for products of matrices round by their shape
+                values = torch.from_numpy(rows[asked]).to(device)
+                missing = torch.from_numpy(holes[asked].astype(np.float64)).to(device)
+                filled = self._fill(values, missing, keys[asked]).cpu().numpy()[: len(some)]
                 completed[some] = np.where(holes[some], filled, rows[some])
         return completed
 

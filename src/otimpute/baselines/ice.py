@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .._checks import check_count, check_real
+from .._row_products import row_products
 from .._stored import Array, stored
 from ..estimator import TableParameters
 from ..fitting import FitSummary
@@ -39,14 +40,12 @@ class Chain:
         return cls(groups, fitted.initial_imputer_.statistics_, column, coefficients, intercept)
 
     def fill(self, rows: Rows, holes: Holes) -> Rows:
-        """Apply the chain; the result equals scikit-learn's to the last bit."""
+        """Apply the chain, as scikit-learn does."""
         completed = np.where(holes, self.start, rows)
         for column, coefficients, intercept in zip(self.column, self.coefficients, self.intercept, strict=True):
             where = holes[:, column]
             if where.any():
-                inputs = self.groups != self.groups[column]
-                # Select columns, then rows, as scikit-learn does: products with another memory layout round differently.
-                completed[where, column] = completed[:, inputs][where] @ coefficients[inputs] + intercept
+                completed[where, column] = row_products(completed[where], coefficients[:, None])[:, 0] + intercept
         return completed
 
 

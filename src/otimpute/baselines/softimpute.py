@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from .._checks import check_count, check_real
 from .._random import generator
+from .._row_products import row_products
 from .._stored import Real, stored
 from ..estimator import TableParameters, hide_cells, score_cells
 from ..fitting import FitSummary
@@ -47,9 +48,11 @@ class Factors:
         at_a_time = max(1, _NUMBERS_AT_A_TIME // rank**2)
         for begin in range(0, len(rows), at_a_time):
             chunk = slice(begin, begin + at_a_time)
-            gram = ((~holes[chunk]) @ products).reshape(-1, rank, rank) + self.penalty * np.eye(rank)
-            scores = np.linalg.solve(gram, (rows[chunk] @ self.loadings)[:, :, None])[:, :, 0]  # missing entries are 0
-            completed[chunk][holes[chunk]] = (scores @ self.loadings.T)[holes[chunk]]
+            gram = row_products(~holes[chunk], products).reshape(-1, rank, rank) + self.penalty * np.eye(rank)
+            scores = np.linalg.solve(gram, row_products(rows[chunk], self.loadings)[:, :, None])[
+                :, :, 0
+            ]  # missing entries are 0
+            completed[chunk][holes[chunk]] = row_products(scores, self.loadings.T)[holes[chunk]]
         return completed
 
 

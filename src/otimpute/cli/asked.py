@@ -17,7 +17,7 @@ from .plan import TablePlan
 
 if TYPE_CHECKING:
     from ..estimator import BaseImputer
-    from ..files import TableFile
+    from ..files import Column, TableFile
 
 _IDENTIFIERS = ("set aside", "use")
 _KNOWN = partial(option, "What you know of your table")
@@ -102,11 +102,11 @@ class Asked:
         with self.file.named(self.reading.spellings()):
             return self.reading.read(source, plan=self.file)
 
-    def plan(self, table: TableFile) -> TablePlan:
+    def plan(self, columns: Sequence[Column]) -> TablePlan:
         """Return what is known of a table: what was said by flags, and the file where nothing was."""
-        names = table.frame.column_names
+        names = [column.name for column in columns]
         self.file.check_columns(names)
-        both = self.flags(table).over(self.file if self.uses_settings else replace(self.file, settings=None))
+        both = self.flags(columns).over(self.file if self.uses_settings else replace(self.file, settings=None))
         return both.within(both.used(names))
 
     @property
@@ -122,16 +122,16 @@ class Asked:
         return [f"{self.knowledge.plan}: the settings are {of}, not for --method {self.method.name}"]
 
     @contextmanager
-    def naming(self, table: TableFile) -> Iterator[None]:
+    def naming(self, columns: Sequence[Column]) -> Iterator[None]:
         """Say of errors where the parameter was set: by ``--set``, or in the file."""
-        with named_as_set(self.chosen.settings), self.file.named(self.flags(table)):
+        with named_as_set(self.chosen.settings), self.file.named(self.flags(columns)):
             yield
 
-    def flags(self, table: TableFile) -> TablePlan:
+    def flags(self, columns: Sequence[Column]) -> TablePlan:
         """Return what was said by flags."""
-        names = table.frame.column_names
+        names = [column.name for column in columns]
         weights = parse_column("--weights", self.knowledge.weights, names) if self.knowledge.weights else None
         first = TablePlan(weights=weights).over(self.choice.plan(names)).over(self.reading.spellings())
         used = first.over(self.file).used(names)
-        constraints = self.constraints.of([column for column in table.columns if column.name in used])
+        constraints = self.constraints.of([column for column in columns if column.name in used])
         return TablePlan(constraints=constraints).over(self.knowledge.of(used)).over(first).over(self.chosen)

@@ -5,8 +5,8 @@ from __future__ import annotations
 import math
 import time
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Self
 
 import narwhals as nw
@@ -22,11 +22,14 @@ from .._warn import warn_user
 from ..exceptions import EmptyColumnWarning, InPython, Message, OtimputeWarning, StoredFileError
 from ..fitting import BlockModel, CellFit, CellModel, Cells, ColumnLayout, FitSummary, ModelOf, fit_within_predictors
 from ..knowledge import PanelColumns
+from ..streams import scan_of
 from ..table import ColumnKind, Encoding, Family, Table, as_frame, with_fields_of
 from .known_table import KnowsItsTable
 from .model_file import Storable
 from .notebook import fit_card
+from .record_batches import batch_of_table, impute_batches, is_batch, table_of_batch
 from .row_weights import read_row_weights
+from .scan_fit import RowSums, ScanSummary, fit_scan
 from .training_table import TrainingTable
 
 _SET_BY_READING = {"n_features_in_", "feature_names_in_"}
@@ -63,6 +66,11 @@ class BaseImputer(KnowsItsTable, Storable, TransformerMixin, BaseEstimator, ABC)
     fit_summary_: FitSummary
     _model: CellModel
 
+    scan_summary_: ScanSummary  # of a fit to a table that was read in batches
+    _improves_in_rounds: ClassVar[bool] = False  # whether a second reading of all rows makes the model better
+    _summed: Sequence[str] = ()  # what follows from sums over all rows, in words
+    _sampled: Sequence[str] = ("the model",)  # what is learned from a sample where rows are too many
+
     model_class: ClassVar[type]  # what `fit_cells` returns as the model; imputers that can be saved declare it
 
     # What means a missing value in the columns of the file that the table was read from, if there was one; for `apply`.
@@ -75,6 +83,7 @@ class BaseImputer(KnowsItsTable, Storable, TransformerMixin, BaseEstimator, ABC)
         "training_table_": RecordOf((TrainingTable,)),
         "fit_summary_": RecordOf((FitSummary,)),
         "file_gaps_": IfThere(ListOf(ListOf(Scalar(str)))),
+        "scan_summary_": IfThere(RecordOf((ScanSummary,))),
     }
 
     @classmethod
@@ -125,17 +134,28 @@ class BaseImputer(KnowsItsTable, Storable, TransformerMixin, BaseEstimator, ABC)
         Parameters
         ----------
         X : array or frame [n_rows, n_columns]
-            NaN, null and ``missing_values`` mark missing values.
+            NaN, null and ``missing_values`` mark missing values. Or what is read in batches, such as a pyarrow Dataset or a
+            polars LazyFrame: see ``otimpute.scan``.
         y : ignored
         sample_weight : array [n_rows], default=None
             How many times each row counts, for imputers that weigh rows. Only ratios matter; from rows of weight 0 nothing is
             learned, but they are imputed.
         """
-        self._fit_table(X, sample_weight)
+        scan = scan_of(X)
+        if scan is None:
+            self._fit_table(X, sample_weight)
+        elif sample_weight is None:
+            fit_scan(self, scan)
+        else:
+            raise ValueError("sample_weight is for tables in memory, and X is read in batches; leave the weights out")
         return self
 
     def fit_transform(self, X: Any, y: Any = None, sample_weight: Any = None) -> Any:  # noqa: ARG002
         """Learn from a table and return it with its missing values imputed, as the same kind of table; see `fit`."""
+        if scan_of(X) is not None:
+            raise TypeError(
+                "X is read in batches, and would come back as a whole; pass it to fit, and its batches to transform_batches"
+            )
         return self.complete_table(*self._fit_table(X, sample_weight))
 
     def transform(self, X: Any) -> Any:
@@ -143,6 +163,36 @@ class BaseImputer(KnowsItsTable, Storable, TransformerMixin, BaseEstimator, ABC)
         table = self._read_new_rows(X)
         cells = self.model_.impute_cells(*self.training_table_.arrays_of(table))
         return self._assemble(table, cells)
+
+    def transform_batches(self, batches: Iterable[Any]) -> Iterator[Any]:
+        """Impute a stream of Arrow record batches, one at a time: tables of any length, in the memory of one batch.
+
+        Every row is treated alone, so that the result is the same, to the bit, however rows are spread over batches (to
+        rounding, for `MIWAEImputer`, `GAINImputer` and torch modules of your own). Random
+        draws follow from the content of a row: equal rows get equal draws. Batches come back with the schema they came with,
+        and columns that the imputer was not fitted on come back as they are.
+
+        Parameters
+        ----------
+        batches : iterable of pyarrow.RecordBatch
+            All of one schema, of any length. They need the columns of the fit, by name and in any order.
+
+        Yields
+        ------
+        batch : pyarrow.RecordBatch
+            Each of ``batches`` with its missing values imputed.
+
+        Examples
+        --------
+        >>> import pyarrow as pa
+        >>> from otimpute.baselines import MeanImputer
+        >>> table = pa.table({"id": [1, 2, 3], "x": [1.0, None, 3.0]})
+        >>> imputer = MeanImputer().fit(table.select(["x"]))
+        >>> [batch["x"].to_pylist() for batch in imputer.transform_batches(table.to_batches(max_chunksize=2))]
+        [[1.0, 2.0], [3.0]]
+        """
+        check_is_fitted(self)
+        return impute_batches(self, batches)
 
     def get_feature_names_out(self, input_features: Any = None) -> NDArray[Any]:
         """Names of the columns that come out."""
@@ -178,10 +228,10 @@ class BaseImputer(KnowsItsTable, Storable, TransformerMixin, BaseEstimator, ABC)
         training = self.training_table_
         table = self._read_known(self._validated(X, reset=False), training.encoding, training.derived)
         self._check_rows_are_known(table)
-        return self._narrowed(table, training.roles)
+        return replace(self._narrowed(table, training.roles), is_batch=is_batch(X))
 
-    def _fit_table(self, X: Any, sample_weight: Any = None) -> tuple[FitTask, CellFit]:
-        task = self.begin_fit(X)
+    def _fit_table(self, X: Any, sample_weight: Any = None, encoding: Encoding | None = None) -> tuple[FitTask, CellFit]:
+        task = self.begin_fit(X, encoding)
         fit = self.fit_task(task, read_row_weights(sample_weight, task.missing, task.layout, self))
         self.end_fit(task, fit)
         return task, fit
@@ -190,12 +240,14 @@ class BaseImputer(KnowsItsTable, Storable, TransformerMixin, BaseEstimator, ABC)
         """Learn from a table that was read, every column from those that may inform it."""
         return fit_within_predictors(self, task.values, task.missing, task.layout, seed=task.seed, sample_weight=sample_weight)
 
-    def begin_fit(self, X: Any) -> FitTask:
-        """Read a table to fit to: the first part of `fit`, for those who fit several imputers together."""
-        self._check_table_parameters()
-        self.check_parameters()
+    def begin_fit(self, X: Any, encoding: Encoding | None = None) -> FitTask:
+        """Read a table to fit to: the first part of `fit`, for those who fit several imputers together.
+
+        An ``encoding`` is that of a table of which ``X`` is a sample; by default it is chosen from ``X``.
+        """
+        self._check_before_fit()
         begun = time.perf_counter()
-        kept = self._encoding_to_keep()
+        kept = self._encoding_to_keep() if encoding is None else encoding
         self._is_fitted = False  # a fit that fails must not leave half of a new state beside half of an old one
         read = self._validated(X, reset=True)
         derived = self._derived_from(read)
@@ -203,7 +255,7 @@ class BaseImputer(KnowsItsTable, Storable, TransformerMixin, BaseEstimator, ABC)
         table = self._read_known(read, encoding, derived)
         roles = self._wishes.roles(read, table)
         self._warn_of_inapplicable(table)
-        table = self._narrowed(table, roles)
+        table = replace(self._narrowed(table, roles), is_batch=is_batch(X))
         for name in [each for each in vars(self) if each.endswith("_") and each not in _SET_BY_READING]:
             delattr(self, name)  # of an earlier fit
         panel_columns = PanelColumns.named(self.groups, self.time, encoding.names or range(len(encoding.codes)), encoding.codes)
@@ -245,6 +297,22 @@ class BaseImputer(KnowsItsTable, Storable, TransformerMixin, BaseEstimator, ABC)
     def _publish_one(self) -> None:
         if not isinstance(self._model, BlockModel):  # several fits have several of all that
             self._publish()
+
+    def _check_before_fit(self) -> None:
+        self._check_table_parameters()
+        self.check_parameters()
+
+    def _row_sums(self) -> RowSums | None:
+        """Sums over rows, still empty, from which a better model follows than from a sample; None where there are none."""
+        return None
+
+    def _improved(self, sums: Any) -> CellModel:
+        """The model with what follows from sums over all rows."""
+        raise NotImplementedError
+
+    def _note_scan(self, summary: ScanSummary) -> None:
+        """Keep what there is to say of a fit to a table that was read in batches."""
+        self.scan_summary_ = summary
 
     def _publish(self) -> None:
         """Set the documented attributes, from the model and the summary of the fit."""
@@ -333,8 +401,7 @@ class BaseImputer(KnowsItsTable, Storable, TransformerMixin, BaseEstimator, ABC)
         """A frame, or an array of numbers, that has rows and columns; with ``reset`` its columns are what others must have."""
         if isinstance(X, np.ma.MaskedArray):
             raise TypeError("X is a masked array, whose mask would be lost; pass X.astype(float).filled(np.nan)")
-        if type(X).__name__ == "RecordBatch":
-            raise TypeError("X is a batch of an Arrow table; pass pyarrow.Table.from_batches([X])")
+        X = table_of_batch(X) if is_batch(X) else X
         frame = as_frame(X)
         if frame is None:
             array = validate_data(self, X, reset=reset, dtype="numeric", ensure_all_finite=False)
@@ -361,7 +428,7 @@ class BaseImputer(KnowsItsTable, Storable, TransformerMixin, BaseEstimator, ABC)
             return completed.to_pandas()
         if wanted == "polars" and not completed.implementation.is_polars():
             return completed.to_polars()
-        return completed.to_native()
+        return batch_of_table(completed.to_native()) if table.is_batch else completed.to_native()
 
     def _repr_html_inner(self) -> str:  # scikit-learn's `_repr_html_`
         return fit_card(self) + str(super()._repr_html_inner())

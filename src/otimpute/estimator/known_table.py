@@ -22,7 +22,7 @@ from ..knowledge import (
     plain_columns,
     plain_predictors,
 )
-from ..table import ColumnKind, Encoding, Table
+from ..table import ColumnKind, Encoding, Table, as_frame
 from .table_parameters import HasTableParameters
 from .training_table import TrainingTable
 
@@ -39,6 +39,20 @@ class KnowsItsTable(HasTableParameters):
         if isinstance(read, nw.DataFrame):
             return Encoding.of_frame(read, self.constraints, self.max_categories, self._missing_values(), idle)
         return Encoding.of_array(read, self.constraints, self._missing_values(), idle)
+
+    def _known_encoding(self, sample: Any, encoding: Encoding) -> Encoding:
+        """The encoding of a long table of which there is a sample, but for columns that are to be left alone."""
+        read = as_frame(sample)
+        return encoding.with_idle(self._wishes.idle(read, self._derived_from(read)))
+
+    def _refuse_rows_together(self, what: str) -> None:
+        """Raise where rows are imputed with the help of others, which need not be at hand."""
+        given = [name for name in ("groups", "time") if getattr(self, name) is not None]
+        if given:
+            raise ValueError(
+                f"{' and '.join(given)} use other rows of a group, and {what} has a few rows at a time; fit to a table in "
+                "memory and call transform, with the rows of a group together"
+            )
 
     def _as_table(self, read: Any, encoding: Encoding) -> Table:
         marker = self._missing_values()

@@ -12,7 +12,7 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from .. import __version__
-from .._archive import read_archive, write_archive
+from .._archive import archive_pieces, parse_archive, read_archive, write_archive
 from .._stored import Arrays, IfThere, Kind, Place, Plain
 from ..exceptions import StoredFileError
 
@@ -42,10 +42,19 @@ class Storable:
         path : str or Path
             Where to; ``.otimpute`` is a good ending.
         """
+        write_archive(Path(path), _MODEL, *self._packed())
+
+    def to_bytes(self) -> bytes:
+        """Return the fitted imputer as bytes, to be sent elsewhere and read by ``otimpute.from_bytes``; see `save`.
+
+        Equal imputers give equal bytes.
+        """
+        return b"".join(archive_pieces(_MODEL, *self._packed()))
+
+    def _packed(self) -> tuple[dict[str, Any], Arrays]:
         check_is_fitted(self)
         arrays: Arrays = {}
-        document = {"otimpute": __version__, **_pack(self, Place.root("", arrays))}
-        write_archive(Path(path), _MODEL, document, arrays)
+        return {"otimpute": __version__, **_pack(self, Place.root("", arrays))}, arrays
 
     @classmethod
     def _kinds(cls) -> dict[str, Kind]:
@@ -111,13 +120,23 @@ def _pack(imputer: Any, place: Place) -> dict[str, Any]:
 def read_model(path: str | Path, classes: Mapping[str, type[Storable]], given: Mapping[str, Any]) -> Any:
     """The imputer in a file, if it is of one of ``classes``; ``given`` are parameters that files do not hold, by name."""
     path = Path(path)
-    document, arrays = read_archive(path, _MODEL)
+    return _unpacked(read_archive(path, _MODEL), str(path), classes, given)
+
+
+def model_of_bytes(data: bytes, classes: Mapping[str, type[Storable]], given: Mapping[str, Any]) -> Any:
+    """The same of the bytes that such a file has."""
+    name = "the model in these bytes"
+    return _unpacked(parse_archive(data, _MODEL, name), name, classes, given)
+
+
+def _unpacked(archive: tuple[Any, Arrays], name: str, classes: Mapping[str, type[Storable]], given: Mapping[str, Any]) -> Any:
+    document, arrays = archive
     try:
         return _read(document, arrays, classes, given)
     except StoredFileError as error:
-        raise StoredFileError(f"{path}: {error}") from error
+        raise StoredFileError(f"{name}: {error}") from error
     except RecursionError as error:
-        raise StoredFileError(f"{path} is nested too deeply to be a model that otimpute wrote") from error
+        raise StoredFileError(f"{name} is nested too deeply to be a model that otimpute wrote") from error
 
 
 def _read(document: Any, arrays: Arrays, classes: Mapping[str, type[Storable]], given: Mapping[str, Any]) -> Any:

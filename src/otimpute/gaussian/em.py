@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from .torch_rows import TorchRows
 
 _SMALLEST_VARIANCE = 1e-6
+COVARIANCE_STEPS = 2.0**24
 _MANY_HOLES = 200  # of a row: from here on LAPACK is faster than our loops
 _ROWS_PER_PART, _MOST_PARTS = 128, 16
 _NOT_WANTED = np.empty((0, 0))
@@ -71,6 +72,22 @@ class GaussianModel:
         rows[order] = deviation
         return rows
 
+    def expect(self, values: NDArray[np.float64], missing: NDArray[np.bool_]) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
+        """Rows with conditional means in their holes; the sum of conditional covariances, each rounded, in steps of 2⁻²⁴.
+
+        Sums of so many whole numbers are exact: no order of rows and no partitioning of them changes a bit.
+        """
+        order, parts = _parts_by_pattern(missing)
+        rows, holes, precision = values.take(order, axis=0), missing.take(order, axis=0), self._precision
+        conditional = np.zeros(self.covariance.shape)
+        for part in parts:
+            part.condition(rows, holes, self.mean, precision, conditional, steps=COVARIANCE_STEPS)
+        return rows, np.rint(conditional).astype(np.int64)
+
+    def improved(self, n: int, drift: NDArray[np.float64], scatter: NDArray[np.float64], prior_rows: float) -> GaussianModel:
+        """A step of EM: from sums over ``n`` rows of distances from the mean and of their products, as expected in holes."""
+        return GaussianModel(*_maximise(self.mean, drift, scatter, n, prior_rows), self.n_iterations, self.converged)
+
     @property
     def _precision(self) -> NDArray[Any]:
         return np.linalg.inv(self.covariance)
@@ -107,13 +124,14 @@ def fit_gaussian(
     n = len(values) if weight is None else float(weight.sum())
     n_missing = _sum(missing, weight)
     n_observed = np.maximum(_sum(~missing, weight), 1 if weight is None else 1e-300)
-    mean = _sum(np.where(missing, 0.0, values), weight) / n_observed
+    mean: NDArray[np.float64] = _sum(np.where(missing, 0.0, values), weight) / n_observed
     order, parts = _parts_by_pattern(missing)
     filled, holes = np.where(missing, mean, values).take(order, axis=0), missing.take(order, axis=0)
     weight = None if weight is None else weight.take(order, axis=0)
     variance = _sum((filled - mean) ** 2, weight) / n_observed + _SMALLEST_VARIANCE
     on_torch = None if torch_device is None else rows_on(torch_device, filled, holes, 1, weight)
-    covariance, precision = np.diag(variance), _NOT_WANTED
+    covariance: NDArray[Any] = np.diag(variance)
+    precision: NDArray[Any] = _NOT_WANTED
     converged = not missing.any()
     iteration = 0
 
@@ -137,10 +155,7 @@ def fit_gaussian(
             scatter, drift, moved = (sum(each[1:], each[0]) for each in zip(*of_parts, strict=True))
         if iteration == 1:  # columns are independent yet: holes have means, and vary as their columns do
             scatter += np.diag(n_missing * variance)
-        mean = mean + drift / n
-        scatter -= np.outer(drift, drift) / n
-        scatter[np.diag_indices(d)] += n * _SMALLEST_VARIANCE
-        covariance = (scatter + np.diag(np.diag(scatter)) * (prior_rows / n)) / (n + prior_rows)
+        mean, covariance = _maximise(mean, drift, scatter, n, prior_rows)
         # The first expectation, under independent columns, only repeats the means: it cannot tell convergence.
         if converged or (iteration > 1 and np.sqrt(moved / n_missing.sum()) <= tolerance):
             converged = True
@@ -155,6 +170,16 @@ def fit_gaussian(
 def _sum(table: NDArray[Any], row_weight: NDArray[np.float64] | None) -> NDArray[Any]:
     """Sums over rows, which count as often as their weight ``[n, 1]`` says."""
     return np.asarray((table if row_weight is None else row_weight * table).sum(axis=0))
+
+
+def _maximise(
+    mean: NDArray[np.float64], drift: NDArray[np.float64], scatter: NDArray[np.float64], n: float, prior_rows: float
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Mean and covariance from sums over ``n`` rows of distances from the mean and of their products."""
+    centred: NDArray[np.float64] = scatter - np.outer(drift, drift) / n
+    centred[np.diag_indices(len(mean))] += n * _SMALLEST_VARIANCE
+    covariance = (centred + np.diag(np.diag(centred)) * (prior_rows / n)) / (n + prior_rows)
+    return mean + drift / n, covariance
 
 
 def rows_on(
@@ -203,13 +228,17 @@ class _Part:
         conditional: NDArray[np.float64] = _NOT_WANTED,
         deviation: NDArray[np.float64] = _NOT_WANTED,
         row_weight: NDArray[np.float64] | None = None,
+        steps: float = 0.0,
     ) -> None:
-        """Fill these rows of a table with conditional means; add up ``conditional`` covariances, note each ``deviation``."""
+        """Fill these rows of a table with conditional means; add up ``conditional`` covariances, note each ``deviation``.
+
+        With ``steps`` covariances are added in so many steps to a unit, each rounded.
+        """
         rows, missing, deviation = table[self.rows], holes_of_table[self.rows], deviation[self.rows]
         few, counts = self.begins[: self.n_few + 1], np.diff(self.begins).astype(np.float64)  # of rows with each pattern
         if row_weight is not None:
             counts = np.add.reduceat(row_weight[:, 0], self.begins[:-1])
-        _condition(rows, missing, few, counts, mean, precision, conditional, deviation, self.memory)
+        _condition(rows, missing, few, counts, mean, precision, conditional, deviation, self.memory, steps)
         for (begin, end), count in zip(pairwise(self.begins[self.n_few :].tolist()), counts[self.n_few :], strict=True):
             holes = np.flatnonzero(missing[begin])
             factor, failed = dpotrf(precision[np.ix_(holes, holes)], lower=1)
@@ -220,7 +249,8 @@ class _Part:
                 rows[row, holes] = mean[holes] - dpotrs(factor, away, lower=1)[0]
             lower = dpotri(factor, lower=1)[0]
             if len(conditional):
-                conditional[np.ix_(holes, holes)] += count * (np.tril(lower) + np.tril(lower, -1).T)
+                own = np.tril(lower) + np.tril(lower, -1).T
+                conditional[np.ix_(holes, holes)] += count * (np.rint(own * steps) if steps else own)
             if len(deviation):
                 deviation[begin:end, holes] = np.sqrt(np.diag(lower))
 
@@ -243,7 +273,7 @@ def _parts_by_pattern(missing: NDArray[np.bool_]) -> tuple[NDArray[np.int64], li
 
 
 @compiled
-def _condition(rows, missing, begins, counts, mean, precision, conditional, deviation, inverse):  # type: ignore[no-untyped-def]
+def _condition(rows, missing, begins, counts, mean, precision, conditional, deviation, inverse, steps):  # type: ignore[no-untyped-def]
     """Fill each row's holes with conditional means; add up conditional covariances and note deviations unless empty.
 
     The precision's blocks of eight patterns' holes are inverted side by side, in the lanes of ``inverse`` (lower triangles);
@@ -290,7 +320,8 @@ def _condition(rows, missing, begins, counts, mean, precision, conditional, devi
             if conditional.shape[0] > 0:
                 for r in range(q):
                     for c in range(q):
-                        conditional[place[r], place[c]] += counts[first + lane] * own[r, c]
+                        each = np.rint(own[r, c] * steps) if steps > 0 else own[r, c]
+                        conditional[place[r], place[c]] += counts[first + lane] * each
             for i in range(begin, end if q > 0 else begin):
                 for k in range(d):
                     away[k] = 0.0 if missing[i, k] else rows[i, k] - mean[k]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -93,6 +94,39 @@ class Encoding:
         ]
         return cls(tuple(map(str, frame.columns)), tuple(codes))
 
+    @classmethod
+    def of_facts(
+        cls,
+        names: Sequence[str],
+        columns: Sequence[nw.Series[Any] | None],
+        counts: Sequence[Counter[Any] | None],
+        sample: Any,
+        constraints: Any,
+        max_categories: int | None,
+        marker: Any,
+    ) -> Encoding:
+        """Choose a code per column from short columns that stand for long ones, or, where there is none, from a sample of rows.
+
+        ``counts`` are those of all labels, where they are known.
+        """
+        by_column = read_constraints(constraints, names)
+        codes = []
+        for column, counted, rows in zip(columns, counts, columns_of(nw.from_native(sample, eager_only=True)), strict=True):
+            constraint = by_column.get(rows.name, NO_CONSTRAINT)
+            is_number = column is not None and family_of(column) == Family.NUMBER
+            if column is None or (is_number and (constraint.categories is not None or constraint.ordered)):
+                column, counted = rows, None
+            is_label = family_of(column) == Family.LABEL
+            codes.append(
+                choose_code(column.alias(rows.name), constraint, max_categories, marker, counted if is_label else None)
+            )
+        return cls(tuple(names), tuple(codes))
+
+    def with_idle(self, idle: Mapping[int, ColumnKind]) -> Encoding:
+        """The same with columns at some positions left alone."""
+        codes = [IdleCode(idle[k]) if k in idle else code for k, code in enumerate(self.codes)]
+        return replace(self, codes=tuple(codes))
+
     @property
     def widths(self) -> list[int]:
         """How many coordinates each column has."""
@@ -172,6 +206,12 @@ class Encoding:
             place = end
         refuse_infinity(values, missing, [frame.columns[k] for k in self.groups])
         return Table(frame, values, missing, holes, self.codes)
+
+    def check_types(self, frame: nw.DataFrame[Any]) -> None:
+        """Refuse a frame, which may have no rows, whose columns are of other types than those of their names in training."""
+        codes = dict(zip(self.names, self.codes, strict=True))
+        for column in frame.iter_columns():
+            _check_family(codes[column.name], column)
 
     def _check_names(self, frame: nw.DataFrame[Any]) -> None:
         """Scikit-learn does so for names that are text; others must not be mixed up either."""

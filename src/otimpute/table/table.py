@@ -31,6 +31,7 @@ class Table:
     holes: NDArray[np.bool_]  # [n, d]: what is to be filled in the source
     codes: tuple[ColumnCode, ...]  # of the d columns
     solved: NDArray[np.bool_] | None = None  # [n, d]: what the source holds only since equations were solved
+    is_batch: bool = False  # whether the source came as a record batch of Arrow, which is a table here
 
     @property
     def is_frame(self) -> bool:

@@ -7,6 +7,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from ..._row_products import row_products
+
 Values = NDArray[np.float64]
 
 _ENOUGH_ROWS = 10  # per input, for a regression that hardly needs a penalty
@@ -24,7 +26,7 @@ class LinearModel:
 
     def predict(self, inputs: Values) -> Values:
         """Predictions ``[n, k]``."""
-        return np.asarray(self.intercept + inputs @ self.slopes)
+        return np.asarray(self.intercept + row_products(inputs, self.slopes))
 
 
 @dataclass(frozen=True)
