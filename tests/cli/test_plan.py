@@ -9,7 +9,10 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pyarrow.parquet as pq
 import pytest
+
+from otimpute.files import read_file
 
 N = 60
 
@@ -224,3 +227,18 @@ def test_a_draft_replaces_nothing_unasked(invoke: Any) -> None:
     invoke("inspect", "in.csv", "--write-plan", "plan.toml", "--force", "-q")
     said = invoke("inspect", "in.csv", "--write-plan", "plan.yaml", code=1).stderr
     assert "plan.yaml: plans are drafted as TOML" in said
+
+
+def test_many_files_are_fitted_by_a_plan(invoke: Any) -> None:
+    frame = read_file("in.csv").frame
+    Path("parts").mkdir()
+    for k in range(2):
+        pq.write_table(frame.slice(30 * k, 30), f"parts/{k}.parquet")
+    Path("plan.toml").write_text('method = "gaussian_em"\nexclude = ["key"]\n[constraints]\nincome.bounds = [0, 60]')
+    summary = json.loads(invoke("fit", "parts/*.parquet", "--model", "model", "--plan", "plan.toml", "--json").stdout)
+    assert summary["plan"]["constraints"] == {"income": {"bounds": [0, 60]}} and summary["method"] == "gaussian_em"
+    invoke("apply", "model", "in.csv", "-o", "out.csv", "-q")
+    rows = [row.split(",") for row in Path("out.csv").read_text().splitlines()[1:]]
+    assert all(0 <= float(row[4]) <= 60 for row in rows[::3])
+    said = invoke("fit", "parts/*.parquet", "--model", "m", "--weights", "age", code=1).stderr
+    assert "--weights is for a single table; leave it out" in said

@@ -176,13 +176,19 @@ def test_what_you_know(run_page: RunPage) -> None:
         empty="[int(filled['pregnancies'].isna().sum()), int((visits['sex'] == 'm').sum())]",
         obeyed="bool((visits_limited['bmi'].notna()).all())",
     )
-    rules, errors, new_rows = page.printed
+    rules, errors, _, new_rows = page.printed
     assert rules.splitlines()[-2:] == ["True", "True"]
     assert page.values["empty"][0] == page.values["empty"][1]
     for line in errors.splitlines():
         with_rules, without = map(float, re.findall(r"\d+\.\d+", line))
         assert with_rules < 0.8 * without
     assert new_rows == "True\n"
+
+
+def test_panels(run_page: RunPage) -> None:
+    errors, _ = run_page("docs/guide/panels.md").printed
+    without, with_groups = (float(line.split()[-1]) for line in errors.splitlines())
+    assert with_groups < 0.7 * without
 
 
 def test_new_rows(run_page: RunPage) -> None:

@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Protocol
+from typing import TYPE_CHECKING, Annotated
 
 from .._checks import check_choice
 from .method import ColumnChoice, Constraints, MethodChoice, Names
@@ -24,20 +24,6 @@ _KNOWN = partial(option, "What you know of your table")
 PlanFile = Annotated[
     Path | None, _KNOWN("A .toml or .yaml file with all of this, see otimpute inspect --write-plan; flags win.", metavar="PLAN")
 ]
-
-
-class HasColumns(Protocol):
-    """A table, as far as people say something about it."""
-
-    @property
-    def frame(self) -> Any:
-        """An Arrow table, perhaps without rows."""
-        ...
-
-    @property
-    def columns(self) -> Sequence[Column]:
-        """What its columns hold."""
-        ...
 
 
 @dataclass(frozen=True)
@@ -116,11 +102,11 @@ class Asked:
         with self.file.named(self.reading.spellings()):
             return self.reading.read(source, plan=self.file)
 
-    def plan(self, table: HasColumns) -> TablePlan:
+    def plan(self, columns: Sequence[Column]) -> TablePlan:
         """Return what is known of a table: what was said by flags, and the file where nothing was."""
-        names = table.frame.column_names
+        names = [column.name for column in columns]
         self.file.check_columns(names)
-        both = self.flags(table).over(self.file if self.uses_settings else replace(self.file, settings=None))
+        both = self.flags(columns).over(self.file if self.uses_settings else replace(self.file, settings=None))
         return both.within(both.used(names))
 
     @property
@@ -136,16 +122,16 @@ class Asked:
         return [f"{self.knowledge.plan}: the settings are {of}, not for --method {self.method.name}"]
 
     @contextmanager
-    def naming(self, table: HasColumns) -> Iterator[None]:
+    def naming(self, columns: Sequence[Column]) -> Iterator[None]:
         """Say of errors where the parameter was set: by ``--set``, or in the file."""
-        with named_as_set(self.chosen.settings), self.file.named(self.flags(table)):
+        with named_as_set(self.chosen.settings), self.file.named(self.flags(columns)):
             yield
 
-    def flags(self, table: HasColumns) -> TablePlan:
+    def flags(self, columns: Sequence[Column]) -> TablePlan:
         """Return what was said by flags."""
-        names = table.frame.column_names
+        names = [column.name for column in columns]
         weights = parse_column("--weights", self.knowledge.weights, names) if self.knowledge.weights else None
         first = TablePlan(weights=weights).over(self.choice.plan(names)).over(self.reading.spellings())
         used = first.over(self.file).used(names)
-        constraints = self.constraints.of([column for column in table.columns if column.name in used])
+        constraints = self.constraints.of([column for column in columns if column.name in used])
         return TablePlan(constraints=constraints).over(self.knowledge.of(used)).over(first).over(self.chosen)

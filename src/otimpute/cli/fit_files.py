@@ -3,32 +3,28 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from .._optional import require
 from .._text import count, duration
-from .asked import Asked
 from .learn import tell_verdict
 from .options import about
 from .show import collected_notes, console, tell, tell_json, tell_notes
 
 if TYPE_CHECKING:
-    from ..files import Column
+    from .asked import Asked
     from .options import Replacing, Showing
 
 
-@dataclass(frozen=True)
-class _Columns:
-    """What many files have in common: a table without rows."""
-
-    frame: Any
-    columns: Sequence[Column]
-
-
-def fit_files(source: str, model: Path, writing: Replacing, showing: Showing, asked: Asked) -> None:
+def fit_files(
+    source: str,
+    model: Path,
+    writing: Replacing,
+    showing: Showing,
+    asked: Asked,
+) -> None:
     """Fit a model to the rows of all files, and save it."""
     from ..distributed import list_files
     from ..files import Column, kind_of
@@ -40,15 +36,13 @@ def fit_files(source: str, model: Path, writing: Replacing, showing: Showing, as
     pa, ds = (require(name, "reading Parquet files", "cli") for name in ("pyarrow", "pyarrow.dataset"))
     begun, checkpoint = time.perf_counter(), method.checkpoint
     files = list_files(source)
-    with about(source):
-        whole = ds.dataset([str(file) for file in files])
-        columns = [Column(field.name, kind_of(field.type), field.type) for field in whole.schema]
-        table = _Columns(whole.schema.empty_table(), columns)
-        plan = asked.plan(table)
+    whole = ds.dataset([str(file) for file in files])
+    columns = [Column(field.name, kind_of(field.type), field.type) for field in whole.schema]
+    with about(source), asked.naming(columns), collected_notes() as notes:
+        plan = asked.plan(columns)
         if plan.weights is not None:
-            raise ValueError("--weights is for a single table; leave it out, or fit to one file")
+            raise ValueError("--weights is for a single table; leave it out")
         used = plan.used(whole.schema.names)
-    with about(source), asked.naming(table), collected_notes() as notes:
         dataset = whole.replace_schema(pa.schema([whole.schema.field(name) for name in used]))
         imputer.set_params(constraints=plan.constraints, **plan.parameters_for(imputer, method.name))
         shown = not (showing.quiet or showing.json) and console(err=True).is_terminal
@@ -57,18 +51,18 @@ def fit_files(source: str, model: Path, writing: Replacing, showing: Showing, as
         except KeyboardInterrupt:
             saved = checkpoint is not None and checkpoint.exists()
             raise KeyboardInterrupt(f"run the same command to continue from {checkpoint}" if saved else "") from None
+    notes += asked.notes()
     imputer.file_gaps_ = [[] for _ in used]
     imputer.save(model)
     seconds, summary = time.perf_counter() - begun, imputer.scan_summary_
     if showing.json:
         told: dict[str, Any] = {
             "input": source, "model": model, "method": method.name, "seed": method.seed, "n_files": len(files),
-            "seconds": round(seconds, 3), "rows": asdict(summary), "plan": plan.as_dict(),
-            "notes": [*asked.notes(), *notes],
+            "seconds": round(seconds, 3), "rows": asdict(summary), "plan": plan.as_dict(), "notes": notes,
         }  # fmt: skip
         tell_json(told, err=False)
         return
-    tell_notes([*asked.notes(), *notes])
+    tell_notes(notes)
     if not showing.quiet:
         size = f"{count(summary.n_rows, 'row')} × {count(len(used), 'column')} in {count(len(files), 'file')}"
         tell(f"{model}: {method.name} learned from {size} in {duration(seconds)}")

@@ -65,8 +65,8 @@ def inspect(
     asked = Asked.of(reading, choice, constraints, knowledge, MethodChoice(max_categories=max_categories))
     asked.imputer()  # says what is wrong with the settings of a plan
     table = asked.read(file)
-    with about(file), asked.naming(table), collected_notes() as notes:
-        plan = asked.plan(table)
+    with about(file), asked.naming(table.columns), collected_notes() as notes:
+        plan = asked.plan(table.columns)
         used = plan.used(table.frame.column_names)
         finite, infinite = _without_infinity(table.frame.select(used))
         aside = set_aside(finite, plan)

@@ -116,7 +116,7 @@ class Chosen:
             table = asked.read(source)
         frame = table.frame
         with about(source):
-            plan = asked.plan(table)
+            plan = asked.plan(table.columns)
             chosen = plan.used(frame.column_names)
             used = [name for name in chosen if n_missing(frame.column(name)) < frame.num_rows]
             if not used:
@@ -150,7 +150,7 @@ def learn(source: str, asked: Asked, showing: Showing) -> Fitted:
     imputer, method = asked.imputer(), asked.method  # first, to report wrong options before reading a long file
     chosen = Chosen.read(source, asked, showing)
     table, used, plan = chosen.table, chosen.used, chosen.plan
-    with about(source), asked.naming(table), collected_notes() as notes:
+    with about(source), asked.naming(table.columns), collected_notes() as notes:
         imputer.set_params(constraints=plan.constraints, **plan.parameters_for(imputer, method.name))
         begun = time.perf_counter()
         filled = _fit(imputer, chosen, method, shown=not (showing.quiet or showing.json))

@@ -99,7 +99,7 @@ def impute_several(
         raise ValueError("--weights is not for --multiple, whose draws count all rows alike; leave it out")
     table, used, plan, X = chosen.table, chosen.used, chosen.plan, chosen.X
     shown = not (showing.quiet or showing.json) and console(err=True).is_terminal
-    with about(source), asked.naming(table), collected_notes() as notes:
+    with about(source), asked.naming(table.columns), collected_notes() as notes:
         if outputs.is_long:
             check_long(table)
         base.set_params(constraints=plan.constraints, **plan.parameters_for(base, method.name))
