@@ -1,5 +1,5 @@
 """Tables that are read in parts, more than once: where their rows come from, and what is learned from all of them."""
 
-from .source import BatchSource, source_of
+from .source import BatchSource, Fold, source_of
 
-__all__ = ["BatchSource", "source_of"]
+__all__ = ["BatchSource", "Fold", "source_of"]

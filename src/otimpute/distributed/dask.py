@@ -1,0 +1,86 @@
+"""Dask: workers complete partitions, which are pandas frames; the model is one task of the graph, which all others need."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+from .._optional import require
+from .contract import BATCH_ROWS, imputer_of, model_for
+from .schemas import merged_schema, schema_state
+
+if TYPE_CHECKING:
+    from ..estimator import BaseImputer
+    from ..streams import Fold
+
+_PURPOSE = "frames of Dask"
+_PARTS_AT_A_TIME = 256  # of a fold: more results than that are never in the driver
+
+
+def impute(frame: Any, imputer: BaseImputer, **options: Any) -> Any:
+    """A frame that imputes the missing values of another one when its rows are asked for."""
+    dask = require("dask", _PURPOSE, "dask")
+    model = dask.delayed(model_for(imputer, _declared_schema(frame)), pure=True)
+    return frame.map_partitions(_complete_partition, model, meta=frame._meta, **options)
+
+
+def _complete_partition(rows: Any, model: bytes) -> Any:
+    """The rows with their index and types; columns that the model does not know stay as they are."""
+    if not len(rows):
+        return rows
+    imputer = imputer_of(model)
+    names = imputer.training_table_.encoding.names
+    absent = {name: None for name in names if name not in rows}  # columns without use for the model
+    filled = imputer.transform(rows.assign(**absent)[list(names)])
+    return rows.assign(**{name: filled[name] for name in filled if name in rows})
+
+
+def source(frame: Any) -> DaskFrame:
+    """The rows of a frame as parts that can be read again and again."""
+    return DaskFrame(frame)
+
+
+class DaskFrame:
+    """A frame whose partitions are read where they are: what goes to the driver is what a fold makes of them."""
+
+    def __init__(self, frame: Any):
+        self._frame = frame
+        self._schema: Any = None
+
+    @property
+    def schema(self) -> Any:
+        """What all partitions can be cast to: pandas says neither what objects are nor how categories are stored."""
+        if self._schema is None:
+            self._schema = merged_schema(self._states(_schema_of_partition))
+        return self._schema
+
+    def fold(self, fold: Fold) -> Iterator[bytes]:
+        """What ``fold`` makes of each partition, some of them at a time."""
+        return self._states(partial(_fold_partition, fold, self.schema))
+
+    def _states(self, make_state: Any) -> Iterator[bytes]:
+        dask = require("dask", _PURPOSE, "dask")
+        states = [dask.delayed(make_state)(rows) for rows in self._frame.to_delayed()]
+        for begin in range(0, len(states), _PARTS_AT_A_TIME):
+            yield from dask.compute(*states[begin : begin + _PARTS_AT_A_TIME])
+
+
+def _fold_partition(fold: Fold, schema: Any, rows: Any) -> bytes:
+    state: bytes = fold(_arrow_table(rows).cast(schema).to_batches(BATCH_ROWS))
+    return state
+
+
+def _schema_of_partition(rows: Any) -> bytes:
+    return schema_state(_arrow_table(rows))
+
+
+def _declared_schema(frame: Any) -> Any:
+    """The schema, if it can be told before any row is read."""
+    schema = _arrow_table(frame._meta).schema
+    is_null = require("pyarrow", "Arrow tables", "cli").types.is_null
+    return None if any(is_null(field.type) for field in schema) else schema  # that of objects depends on what they are
+
+
+def _arrow_table(rows: Any) -> Any:
+    return require("pyarrow", "Arrow tables", "cli").Table.from_pandas(rows, preserve_index=False)

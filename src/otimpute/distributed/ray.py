@@ -1,0 +1,85 @@
+"""Ray Data: actors complete the blocks of a dataset; each reads the model once, from the object store of its machine."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+from .._optional import require
+from .contract import BATCH_ROWS, impute_batches, model_for
+from .schemas import merged_schema, schema_state
+
+if TYPE_CHECKING:
+    from ..estimator import BaseImputer
+    from ..streams import Fold
+
+_PURPOSE = "datasets of Ray"
+_BY_BLOCK = {"batch_format": "pyarrow", "batch_size": None}
+
+
+def impute(dataset: Any, imputer: BaseImputer, **options: Any) -> Any:
+    """A dataset that imputes the missing values of another one when its rows are asked for."""
+    ray = require("ray", _PURPOSE, "ray")
+    model = model_for(imputer, _known_schema(dataset))  # a schema that Ray does not know yet is checked by the workers
+    if not {"compute", "concurrency"} & options.keys():
+        options["compute"] = require("ray.data", _PURPOSE, "ray").ActorPoolStrategy(min_size=1)  # grows with the work
+    return dataset.map_batches(
+        _Completer, fn_constructor_args=(ray.put(model),), **_BY_BLOCK, udf_modifying_row_count=False, **options
+    )
+
+
+class _Completer:
+    """What an actor does: it holds the model, and completes blocks."""
+
+    def __init__(self, model: Any):
+        self._model = require("ray", _PURPOSE, "ray").get(model)
+
+    def __call__(self, block: Any) -> Any:
+        pa = require("pyarrow", "Arrow tables", "cli")
+        return pa.Table.from_batches(impute_batches(self._model, block.to_batches(BATCH_ROWS)), block.schema)
+
+
+def source(dataset: Any) -> RayDataset:
+    """The rows of a dataset as parts that can be read again and again."""
+    return RayDataset(dataset)
+
+
+class RayDataset:
+    """A dataset whose blocks are read where they are: what goes to the driver is what a fold makes of them."""
+
+    def __init__(self, dataset: Any):
+        self._dataset = dataset
+        self._schema: Any = None
+
+    @property
+    def schema(self) -> Any:
+        """That of the blocks; where Ray does not know it, it is put together from all of them."""
+        if self._schema is None:
+            self._schema = _known_schema(self._dataset) or merged_schema(self._states(schema_state))
+        return self._schema
+
+    def fold(self, fold: Fold) -> Iterator[bytes]:
+        """What ``fold`` makes of each block, as soon as it is there."""
+        return self._states(partial(_fold_block, fold, self.schema))
+
+    def _states(self, make_state: Any) -> Iterator[bytes]:
+        states = self._dataset.map_batches(partial(_state_of_block, make_state), **_BY_BLOCK)
+        for batch in states.iter_batches(batch_format="pyarrow", batch_size=None):
+            yield from batch["state"].to_pylist()
+
+
+def _known_schema(dataset: Any) -> Any:
+    pa = require("pyarrow", "Arrow tables", "cli")
+    schema = getattr(dataset.schema(fetch_if_missing=False), "base_schema", None)
+    return schema if isinstance(schema, pa.Schema) else None  # that of pandas blocks does not say what objects are
+
+
+def _fold_block(fold: Fold, schema: Any, block: Any) -> bytes:
+    state: bytes = fold(block.cast(schema).to_batches(BATCH_ROWS))
+    return state
+
+
+def _state_of_block(make_state: Any, block: Any) -> Any:
+    pa = require("pyarrow", "Arrow tables", "cli")
+    return pa.table({"state": pa.array([make_state(block)], pa.large_binary())})

@@ -1,0 +1,86 @@
+"""Ray, Spark and Dask keep the same promises: bits, types and rows are those of memory, and nothing is done too early."""
+
+from __future__ import annotations
+
+from importlib import import_module
+from itertools import pairwise
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+from engines import Engine
+from faults import Mark
+from otimpute.baselines import MeanImputer
+from otimpute.distributed import impute
+
+pytestmark = pytest.mark.engines
+
+
+def cut(table: pa.Table, n_parts: int, seed: int = 0) -> list[pa.Table]:
+    """The rows in another order, in so many parts; of seven parts two are empty."""
+    shuffled = table.take(np.random.default_rng(seed).permutation(len(table)))
+    ends = np.linspace(0, len(table), n_parts + 1).astype(int)
+    if n_parts == 7:
+        ends[1], ends[4] = 0, ends[3]
+    return [shuffled.slice(begin, end - begin) for begin, end in pairwise(ends)]
+
+
+def assert_same(found: pa.Table, expected: pa.Table) -> None:
+    """The same rows, in whatever order, to the bit."""
+    assert found.column_names == expected.column_names
+    found, expected = found.cast(expected.schema).sort_by("key"), expected.sort_by("key")
+    assert found["key"].equals(expected["key"])
+    assert [name for name in found.column_names if found[name].to_pylist() != expected[name].to_pylist()] == []
+
+
+@pytest.mark.parametrize("n_parts", [1, 2, 7])
+def test_every_engine_gives_the_bits_of_transform(engine: Engine, imputer, table, expected, n_parts: int) -> None:
+    frame = engine.frame(cut(table, n_parts, seed=n_parts))
+    assert_same(engine.table(impute(frame, imputer)), expected)
+
+
+def test_names_types_and_what_may_be_null_stay(engine: Engine, imputer, table) -> None:
+    frame = engine.frame(cut(table, 2))
+    assert engine.schema(impute(frame, imputer)) == engine.schema(frame)
+
+
+def test_a_frame_without_rows_stays_one(engine: Engine, imputer, table) -> None:
+    found = engine.table(impute(engine.frame([table.slice(0, 0)]), imputer))
+    assert found.num_rows == 0
+
+
+def test_nothing_is_computed_before_it_is_asked_for(engine: Engine, imputer, table, tmp_path: Path) -> None:
+    marker = tmp_path / "computed"
+    lazy = impute(engine.each_part(engine.frame(cut(table, 2)), Mark(str(marker))), imputer)
+    assert not marker.exists()
+    assert engine.table(lazy).num_rows == len(table)
+    assert marker.exists()
+
+
+def test_a_worker_that_is_killed_loses_and_doubles_nothing(
+    engine: Engine, imputer, table, expected, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    module = import_module(f"otimpute.distributed.{engine.name}")
+    marker = tmp_path / "killed"
+    monkeypatch.setattr(module, engine.worker_task, engine.dying(getattr(module, engine.worker_task), str(marker)))
+    found = engine.table(impute(engine.frame(cut(table, 2)), imputer))
+    assert marker.exists()
+    assert_same(found, expected)
+
+
+def test_columns_that_do_not_fit_are_named_before_anything_is_computed(engine: Engine, imputer, table) -> None:
+    with pytest.raises(ValueError, match="no column size, which the model needs; there are colour"):
+        impute(engine.frame([table.drop_columns(["size"])]), imputer)
+    texts = table.set_column(0, "size", table["size"].cast(pa.string()))
+    with pytest.raises(ValueError, match="column 'size' held numbers in training, now it holds text"):
+        impute(engine.frame([texts]), imputer)
+
+
+def test_models_that_would_change_the_schema_are_refused(engine: Engine, table) -> None:
+    frame = engine.frame([table])
+    with pytest.raises(ValueError, match="add_indicator=True adds columns"):
+        impute(frame, MeanImputer(add_indicator=True).fit(table.select(["size"])))
+    with pytest.raises(TypeError, match="imputer must be a fitted imputer of otimpute, got dict"):
+        impute(frame, {})

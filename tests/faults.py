@@ -1,0 +1,74 @@
+"""What happens to workers in tests of engines: each fault happens once, whichever process gets there first.
+
+Workers import this file by its name; the path to it is in PYTHONPATH (tests/distributed/conftest.py).
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+
+@dataclass(frozen=True)
+class Once:
+    """Something that is done by the first process that comes along; ``marker`` is there afterwards."""
+
+    marker: str
+
+    def __call__(self) -> bool:
+        try:
+            Path(self.marker).touch(exist_ok=False)
+        except FileExistsError:
+            return False
+        return True
+
+
+@dataclass(frozen=True)
+class Mark:
+    """Passes rows on, and leaves a file behind that says so."""
+
+    marker: str
+
+    def __call__(self, rows: Any) -> Any:
+        Path(self.marker).touch()
+        return rows
+
+
+@dataclass(frozen=True)
+class DieOnce:
+    """Does a task, but the first worker ends at once, the hard way."""
+
+    task: Any
+    marker: str
+
+    def __call__(self, *args: Any) -> Any:
+        self.die()
+        return self.task(*args)
+
+    def die(self) -> None:
+        """End this process, if it is the first."""
+        if Once(self.marker)():
+            os.kill(os.getpid(), signal.SIGKILL)
+
+
+class DieAmidBatches(DieOnce):
+    """The same for a task that is a stream: the worker ends after the first of its results."""
+
+    def __call__(self, *args: Any) -> Iterator[Any]:
+        for result in self.task(*args):
+            yield result
+            self.die()
+
+
+def dying_actor(actor: type, marker: str) -> type:
+    """The same for a class whose instances do tasks."""
+
+    class Dying(actor):
+        def __call__(self, *args: Any) -> Any:
+            return DieOnce(super().__call__, marker)(*args)
+
+    return Dying
