@@ -7,5 +7,6 @@ imported when a frame of that engine is passed.
 from __future__ import annotations
 
 from .contract import impute, impute_batches
+from .files import FileOutcome, FilesFailedError, FileTask, JobSummary, impute_files
 
-__all__ = ["impute", "impute_batches"]
+__all__ = ["FileOutcome", "FileTask", "FilesFailedError", "JobSummary", "impute", "impute_batches", "impute_files"]
