@@ -6,6 +6,7 @@ Workers import this file by its name; the path to it is in PYTHONPATH (tests/dis
 from __future__ import annotations
 
 import os
+import resource
 import signal
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -72,3 +73,22 @@ def dying_actor(actor: type, marker: str) -> type:
             return DieOnce(super().__call__, marker)(*args)
 
     return Dying
+
+
+def dying(task: Any, marker: str) -> Any:
+    """The same for a function, as a function."""
+    return lambda *args: DieOnce(task, marker)(*args)
+
+
+def without_room(task: Any, n_bytes: int) -> Any:
+    """A task on a machine that lets no file grow beyond so many bytes."""
+
+    def on_a_full_disk(*args: Any) -> Any:
+        before = resource.getrlimit(resource.RLIMIT_FSIZE)
+        resource.setrlimit(resource.RLIMIT_FSIZE, (n_bytes, before[1]))
+        try:
+            return task(*args)
+        finally:
+            resource.setrlimit(resource.RLIMIT_FSIZE, before)
+
+    return on_a_full_disk

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from .._optional import require
 from .contract import BATCH_ROWS, imputer_of, model_for
+from .files import FileOutcome, FileTask, impute_file
+from .remote_files import outcomes
 from .schemas import merged_schema, schema_state
 
 if TYPE_CHECKING:
@@ -73,6 +76,39 @@ def _fold_partition(fold: Fold, schema: Any, rows: Any) -> bytes:
 
 def _schema_of_partition(rows: Any) -> bytes:
     return schema_state(_arrow_table(rows))
+
+
+def run_files(tasks: Sequence[FileTask], model: bytes, n_workers: int | None = None) -> Iterator[FileOutcome]:
+    """Complete files in Dask's workers, where DASK_SCHEDULER_ADDRESS says, or else on this machine; outcomes come as ready."""
+    dask = require("dask", _PURPOSE, "dask")
+    distributed = require("dask.distributed", _PURPOSE, "dask")
+    with ExitStack() as ours:
+        try:
+            client = distributed.default_client()
+        except ValueError:  # there is none
+            address = dask.config.get("scheduler-address", None)
+            if address is None:
+                address = ours.enter_context(
+                    distributed.LocalCluster(n_workers=n_workers, threads_per_worker=1, dashboard_address=None)
+                )
+            client = ours.enter_context(distributed.Client(address, set_as_default=False))
+        data = client.scatter(model, broadcast=True, hash=False)
+        begun: set[Any] = set()
+
+        def complete(task: FileTask) -> Any:
+            waiting = client.submit(_complete_file, data, task, pure=False)
+            begun.add(waiting)
+            try:
+                return waiting.result()
+            finally:
+                begun.discard(waiting)
+
+        n_at_once = n_workers or sum(client.nthreads().values())
+        yield from outcomes(complete, tasks, n_at_once, stop=lambda: client.cancel(list(begun)))
+
+
+def _complete_file(model: bytes, task: FileTask) -> FileOutcome:
+    return impute_file(model, task)
 
 
 def _declared_schema(frame: Any) -> Any:

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import logging
+import os
+from collections.abc import Iterator, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from .._optional import require
 from .contract import BATCH_ROWS, impute_batches, model_for
+from .files import FileOutcome, FileTask, impute_file
+from .remote_files import outcomes
 from .schemas import merged_schema, schema_state
 
 if TYPE_CHECKING:
@@ -15,6 +19,7 @@ if TYPE_CHECKING:
     from ..streams import Fold
 
 _PURPOSE = "datasets of Ray"
+_ATTEMPTS = 3  # of a file whose worker died
 _BY_BLOCK = {"batch_format": "pyarrow", "batch_size": None}
 
 
@@ -67,6 +72,37 @@ class RayDataset:
         states = self._dataset.map_batches(partial(_state_of_block, make_state), **_BY_BLOCK)
         for batch in states.iter_batches(batch_format="pyarrow", batch_size=None):
             yield from batch["state"].to_pylist()
+
+
+def run_files(tasks: Sequence[FileTask], model: bytes, n_workers: int | None = None) -> Iterator[FileOutcome]:
+    """Complete files in Ray's workers, where RAY_ADDRESS says, or else on this machine; outcomes come as they are ready."""
+    ray = require("ray", _PURPOSE, "ray")
+    is_ours = not ray.is_initialized()
+    if is_ours:
+        n_cores = {} if "RAY_ADDRESS" in os.environ else {"num_cpus": n_workers}
+        ray.init(**n_cores, include_dashboard=False, log_to_driver=False, logging_level=logging.ERROR)
+    try:
+        data = ray.put(model)
+        work = ray.remote(max_retries=_ATTEMPTS - 1)(_complete_file)
+        n_at_once = n_workers or int(ray.cluster_resources().get("CPU", 1))
+        begun: set[Any] = set()
+
+        def complete(task: FileTask) -> Any:
+            waiting = work.remote(data, task)
+            begun.add(waiting)
+            try:
+                return ray.get(waiting)
+            finally:
+                begun.discard(waiting)
+
+        yield from outcomes(complete, tasks, n_at_once, stop=lambda: [ray.cancel(each) for each in list(begun)])
+    finally:
+        if is_ours:
+            ray.shutdown()
+
+
+def _complete_file(model: bytes, task: FileTask) -> FileOutcome:
+    return impute_file(model, task)
 
 
 def _known_schema(dataset: Any) -> Any:

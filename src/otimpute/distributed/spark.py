@@ -2,17 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+import os
+import sys
+from collections.abc import Iterable, Iterator, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any
+from uuid import uuid4
 
 from .._optional import require
 from .contract import impute_batches, model_for
+from .files import FileOutcome, FileTask, impute_file
+from .remote_files import outcomes
 
 if TYPE_CHECKING:
     from ..estimator import BaseImputer
     from ..streams import Fold
 
+_PURPOSE = "frames of Spark"
+_ATTEMPTS = 3  # of a task whose worker died
 _PARTS_PER_CORE = 2  # of a fold: enough to keep cores busy, few enough for their results to fit into the driver
 
 
@@ -50,6 +57,46 @@ class SparkFrame:
 def _state_of_partition(fold: Fold, batches: Iterable[Any]) -> Iterator[Any]:
     pa = require("pyarrow", "Arrow tables", "cli")
     yield pa.record_batch({"state": pa.array([fold(batches)], pa.binary())})
+
+
+def run_files(tasks: Sequence[FileTask], model: bytes, n_workers: int | None = None) -> Iterator[FileOutcome]:
+    """Complete files in Spark's executors, or on this machine if no master is set; outcomes come as they are ready."""
+    sql = require("pyspark.sql", _PURPOSE, "spark")
+    session = sql.SparkSession.getActiveSession()
+    is_ours = session is None
+    if is_ours:
+        os.environ.setdefault("PYSPARK_PYTHON", sys.executable)  # what has otimpute installed
+        session = _own_session(sql, n_workers)
+    context, tag = session.sparkContext, f"otimpute-{uuid4().hex}"
+    try:
+        data = context.broadcast(model)
+
+        def complete(task: FileTask) -> Any:
+            context.addJobTag(tag)
+            (outcome,) = context.parallelize([task], 1).map(partial(_complete_file, data)).collect()
+            return outcome
+
+        n_at_once = n_workers or context.defaultParallelism
+        yield from outcomes(complete, tasks, n_at_once, stop=lambda: context.cancelJobsWithTag(tag))
+    finally:
+        if is_ours:
+            session.stop()
+
+
+def _own_session(sql: Any, n_workers: int | None) -> Any:
+    """A session as the environment configures it; on this machine if nothing is said."""
+    pyspark = require("pyspark", _PURPOSE, "spark")
+    settings = {"spark.ui.enabled": "false", "spark.ui.showConsoleProgress": "false", "spark.log.level": "ERROR"}
+    if not pyspark.SparkConf().contains("spark.master"):
+        settings["spark.master"] = f"local[{n_workers or '*'}, {_ATTEMPTS}]"
+    builder = sql.SparkSession.builder.appName("otimpute")
+    for name, value in settings.items():
+        builder = builder.config(name, value)
+    return builder.getOrCreate()
+
+
+def _complete_file(model: Any, task: FileTask) -> FileOutcome:
+    return impute_file(model.value, task)
 
 
 def _arrow_schema(frame: Any) -> Any:
