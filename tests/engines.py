@@ -8,9 +8,11 @@ import shutil
 import sys
 from collections.abc import Sequence
 from importlib.util import find_spec
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 import pytest
 
@@ -35,6 +37,12 @@ class Engine:
 
     def frame(self, parts: Sequence[pa.Table]) -> Any:
         """A frame whose partitions are these tables."""
+
+    def read(self, folder: Path) -> Any:
+        """A frame of the Parquet files of a folder."""
+
+    def write(self, frame: Any, folder: Path) -> None:
+        """Compute a frame, and have the workers write it to Parquet files."""
 
     def each_part(self, frame: Any, task: Any) -> Any:
         """A lazy frame that passes every partition, a table of the engine's kind, through a function."""
@@ -75,6 +83,14 @@ class Ray(Engine):
 
         return ray.data.from_arrow(list(parts))
 
+    def read(self, folder: Path) -> Any:
+        import ray
+
+        return ray.data.read_parquet(str(folder))
+
+    def write(self, frame: Any, folder: Path) -> None:
+        frame.write_parquet(str(folder))
+
     def each_part(self, frame: Any, task: Any) -> Any:
         return frame.map_batches(task, batch_format="pyarrow", batch_size=None)
 
@@ -105,7 +121,6 @@ class Spark(Engine):
             "spark.driver.host": "127.0.0.1",
             "spark.driver.memory": "1g",
             "spark.log.level": "OFF",
-            "spark.sql.execution.arrow.maxRecordsPerBatch": "50",
             "spark.ui.showConsoleProgress": "false",
         }
         builder = SparkSession.builder.master("local[2, 4]")  # a task may fail three times, as on a cluster
@@ -125,6 +140,12 @@ class Spark(Engine):
         # One chunk: Spark ends reading at an empty one.
         frame = self.session.createDataFrame(numbered.combine_chunks())
         return frame.repartitionById(len(parts), "part").drop("part")
+
+    def read(self, folder: Path) -> Any:
+        return self.session.read.parquet(str(folder))
+
+    def write(self, frame: Any, folder: Path) -> None:
+        frame.write.parquet(str(folder))
 
     def each_part(self, frame: Any, task: Any) -> Any:
         return frame.mapInArrow(lambda batches: map(task, batches), frame.schema)
@@ -158,6 +179,14 @@ class Dask(Engine):
 
         return dd.from_map(_as_pandas, list(parts), meta=_as_pandas(parts[0].slice(0, 0)))
 
+    def read(self, folder: Path) -> Any:
+        import dask.dataframe as dd
+
+        return dd.read_parquet(folder, dtype_backend="pyarrow")
+
+    def write(self, frame: Any, folder: Path) -> None:
+        frame.to_parquet(folder)
+
     def each_part(self, frame: Any, task: Any) -> Any:
         return frame.map_partitions(task, meta=frame._meta)
 
@@ -169,6 +198,15 @@ class Dask(Engine):
 
 
 ENGINES: dict[str, type[Engine]] = {engine.name: engine for engine in (Ray, Spark, Dask)}
+
+
+def cut(table: pa.Table, n_parts: int, seed: int = 0) -> list[pa.Table]:
+    """The rows in another order, in so many parts; of seven parts two are empty."""
+    shuffled = table.take(np.random.default_rng(seed).permutation(len(table)))
+    ends = np.linspace(0, len(table), n_parts + 1).astype(int)
+    if n_parts == 7:
+        ends[1], ends[4] = 0, ends[3]
+    return [shuffled.slice(begin, end - begin) for begin, end in pairwise(ends)]
 
 
 def need(name: str) -> None:

@@ -5,10 +5,11 @@ Workers import this file by its name; the path to it is in PYTHONPATH (tests/dis
 
 from __future__ import annotations
 
+import json
 import os
 import resource
 import signal
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -92,3 +93,17 @@ def without_room(task: Any, n_bytes: int) -> Any:
             resource.setrlimit(resource.RLIMIT_FSIZE, before)
 
     return on_a_full_disk
+
+
+def describe_rows(batches: Iterable[Any]) -> bytes:
+    """A fold: the keys of the rows, their schema, and which process read them."""
+    keys, schemas = [], set()
+    for batch in batches:
+        keys += batch.column("key").to_pylist()
+        schemas.add(str(batch.schema.remove_metadata()))
+    return json.dumps({"keys": keys, "schemas": sorted(schemas), "process": os.getpid()}).encode()
+
+
+def count_rows(batches: Iterable[Any]) -> bytes:
+    """A fold: how many rows there are."""
+    return str(sum(batch.num_rows for batch in batches)).encode()

@@ -2,29 +2,21 @@
 
 from __future__ import annotations
 
+import gc
 from importlib import import_module
-from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
-from engines import Engine
-from faults import Mark
+from engines import Engine, cut
+from faults import Mark, count_rows
 from otimpute.baselines import MeanImputer
 from otimpute.distributed import impute
 
 pytestmark = pytest.mark.engines
-
-
-def cut(table: pa.Table, n_parts: int, seed: int = 0) -> list[pa.Table]:
-    """The rows in another order, in so many parts; of seven parts two are empty."""
-    shuffled = table.take(np.random.default_rng(seed).permutation(len(table)))
-    ends = np.linspace(0, len(table), n_parts + 1).astype(int)
-    if n_parts == 7:
-        ends[1], ends[4] = 0, ends[3]
-    return [shuffled.slice(begin, end - begin) for begin, end in pairwise(ends)]
 
 
 def assert_same(found: pa.Table, expected: pa.Table) -> None:
@@ -84,3 +76,45 @@ def test_models_that_would_change_the_schema_are_refused(engine: Engine, table) 
         impute(frame, MeanImputer(add_indicator=True).fit(table.select(["size"])))
     with pytest.raises(TypeError, match="imputer must be a fitted imputer of otimpute, got dict"):
         impute(frame, {})
+
+
+def test_parquet_files_go_through_an_engine_from_disk_to_disk(engine: Engine, imputer, table, expected, tmp_path: Path) -> None:
+    (tmp_path / "in").mkdir()
+    for k, part in enumerate(cut(table, 2)):
+        pq.write_table(part, tmp_path / "in" / f"{k}.parquet")
+    engine.write(impute(engine.read(tmp_path / "in"), imputer), tmp_path / "out")
+    assert_same(pq.read_table(tmp_path / "out").select(table.column_names), expected)
+
+
+@pytest.mark.skipif(not Path("/proc/self/clear_refs").exists(), reason="peak memory is read from /proc")
+def test_rows_never_come_to_the_driver(engine: Engine, tmp_path: Path) -> None:
+    """Tables of 100 MB are imputed, and read to learn from, while the driver's memory grows by a few."""
+    rng = np.random.default_rng(0)
+    rows = pa.table({f"c{k}": pa.array(rng.normal(size=130_000), mask=rng.random(130_000) < 0.1) for k in range(10)})
+    (tmp_path / "in").mkdir()
+    pq.write_table(rows.slice(0, 100), tmp_path / "in" / "0.parquet")
+    imputer = MeanImputer().fit(rows)
+    engine.write(impute(engine.read(tmp_path / "in"), imputer), tmp_path / "few")  # what is imported once, and buffers
+    for k in range(1, 10):
+        pq.write_table(rows, tmp_path / "in" / f"{k}.parquet")
+    del rows
+    module = import_module(f"otimpute.distributed.{engine.name}")
+    before = start_of_peak()
+    engine.write(impute(engine.read(tmp_path / "in"), imputer), tmp_path / "out")
+    n_rows = sum(int(state) for state in module.source(engine.read(tmp_path / "in")).fold(count_rows))
+    grown = peak() - before
+    assert n_rows == 100 + 9 * 130_000 == pq.ParquetDataset(tmp_path / "out").read(columns=["c0"]).num_rows
+    assert grown < 40e6
+
+
+def start_of_peak() -> int:
+    """Bytes of memory that this process has now; from here on the peak is recorded."""
+    gc.collect()
+    Path("/proc/self/clear_refs").write_text("5")
+    return peak()
+
+
+def peak() -> int:
+    """The most memory that this process had."""
+    (line,) = [line for line in Path("/proc/self/status").read_text().splitlines() if line.startswith("VmHWM")]
+    return int(line.split()[1]) * 1024

@@ -13,8 +13,6 @@ from ..model_file import from_bytes
 if TYPE_CHECKING:
     from ..estimator import BaseImputer
 
-BATCH_ROWS = 65_536  # that are completed at a time, of parts that come whole
-
 # Package that a frame's class comes from: the module here that has `impute(frame, imputer)`.
 _ENGINES = {"ray": "ray", "pyspark": "spark", "dask": "dask", "dask_expr": "dask"}
 

@@ -3,22 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from contextlib import ExitStack
+from contextlib import ExitStack, contextmanager
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from .._optional import require
-from .contract import BATCH_ROWS, imputer_of, model_for
+from .contract import imputer_of, model_for
 from .files import FileOutcome, FileTask, impute_file
+from .local import n_cores
+from .parts import batches_of, merged_schema, schema_state
 from .remote_files import outcomes
-from .schemas import merged_schema, schema_state
 
 if TYPE_CHECKING:
     from ..estimator import BaseImputer
     from ..streams import Fold
 
 _PURPOSE = "frames of Dask"
-_PARTS_AT_A_TIME = 256  # of a fold: more results than that are never in the driver
 
 
 def impute(frame: Any, imputer: BaseImputer, **options: Any) -> Any:
@@ -65,12 +65,17 @@ class DaskFrame:
     def _states(self, make_state: Any) -> Iterator[bytes]:
         dask = require("dask", _PURPOSE, "dask")
         states = [dask.delayed(make_state)(rows) for rows in self._frame.to_delayed()]
-        for begin in range(0, len(states), _PARTS_AT_A_TIME):
-            yield from dask.compute(*states[begin : begin + _PARTS_AT_A_TIME])
+        client = _client_in_use()
+        if client is not None:
+            ready = require("dask.distributed", _PURPOSE, "dask").as_completed(client.compute(states))
+            yield from (each.result() for each in ready)
+            return
+        for begin in range(0, len(states), n_cores()):  # in threads here, so that no more states than that are in memory
+            yield from dask.compute(*states[begin : begin + n_cores()])
 
 
 def _fold_partition(fold: Fold, schema: Any, rows: Any) -> bytes:
-    state: bytes = fold(_arrow_table(rows).cast(schema).to_batches(BATCH_ROWS))
+    state: bytes = fold(batches_of(_arrow_table(rows).cast(schema)))
     return state
 
 
@@ -80,18 +85,8 @@ def _schema_of_partition(rows: Any) -> bytes:
 
 def run_files(tasks: Sequence[FileTask], model: bytes, n_workers: int | None = None) -> Iterator[FileOutcome]:
     """Complete files in Dask's workers, where DASK_SCHEDULER_ADDRESS says, or else on this machine; outcomes come as ready."""
-    dask = require("dask", _PURPOSE, "dask")
-    distributed = require("dask.distributed", _PURPOSE, "dask")
     with ExitStack() as ours:
-        try:
-            client = distributed.default_client()
-        except ValueError:  # there is none
-            address = dask.config.get("scheduler-address", None)
-            if address is None:
-                address = ours.enter_context(
-                    distributed.LocalCluster(n_workers=n_workers, threads_per_worker=1, dashboard_address=None)
-                )
-            client = ours.enter_context(distributed.Client(address, set_as_default=False))
+        client = _client_in_use() or ours.enter_context(_own_client(n_workers))
         data = client.scatter(model, broadcast=True, hash=False)
         begun: set[Any] = set()
 
@@ -105,6 +100,25 @@ def run_files(tasks: Sequence[FileTask], model: bytes, n_workers: int | None = N
 
         n_at_once = n_workers or sum(client.nthreads().values())
         yield from outcomes(complete, tasks, n_at_once, stop=lambda: client.cancel(list(begun)))
+
+
+def _client_in_use() -> Any:
+    try:
+        return require("dask.distributed", _PURPOSE, "dask").default_client()
+    except ValueError:  # there is none
+        return None
+
+
+@contextmanager
+def _own_client(n_workers: int | None) -> Iterator[Any]:
+    """A client of the scheduler that the environment names, or of workers on this machine."""
+    dask, distributed = require("dask", _PURPOSE, "dask"), require("dask.distributed", _PURPOSE, "dask")
+    with ExitStack() as ours:
+        address = dask.config.get("scheduler-address", None)
+        if address is None:
+            here = distributed.LocalCluster(n_workers=n_workers or n_cores(), threads_per_worker=1, dashboard_address=None)
+            address = ours.enter_context(here)
+        yield ours.enter_context(distributed.Client(address, set_as_default=False))
 
 
 def _complete_file(model: bytes, task: FileTask) -> FileOutcome:

@@ -9,10 +9,10 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from .._optional import require
-from .contract import BATCH_ROWS, impute_batches, model_for
+from .contract import impute_batches, model_for
 from .files import FileOutcome, FileTask, impute_file
+from .parts import batches_of, merged_schema, schema_state
 from .remote_files import outcomes
-from .schemas import merged_schema, schema_state
 
 if TYPE_CHECKING:
     from ..estimator import BaseImputer
@@ -42,7 +42,7 @@ class _Completer:
 
     def __call__(self, block: Any) -> Any:
         pa = require("pyarrow", "Arrow tables", "cli")
-        return pa.Table.from_batches(impute_batches(self._model, block.to_batches(BATCH_ROWS)), block.schema)
+        return pa.Table.from_batches(impute_batches(self._model, batches_of(block)), block.schema)
 
 
 def source(dataset: Any) -> RayDataset:
@@ -112,7 +112,7 @@ def _known_schema(dataset: Any) -> Any:
 
 
 def _fold_block(fold: Fold, schema: Any, block: Any) -> bytes:
-    state: bytes = fold(block.cast(schema).to_batches(BATCH_ROWS))
+    state: bytes = fold(batches_of(block.cast(schema)))
     return state
 
 

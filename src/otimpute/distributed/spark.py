@@ -12,6 +12,7 @@ from uuid import uuid4
 from .._optional import require
 from .contract import impute_batches, model_for
 from .files import FileOutcome, FileTask, impute_file
+from .parts import regrouped
 from .remote_files import outcomes
 
 if TYPE_CHECKING:
@@ -20,7 +21,7 @@ if TYPE_CHECKING:
 
 _PURPOSE = "frames of Spark"
 _ATTEMPTS = 3  # of a task whose worker died
-_PARTS_PER_CORE = 2  # of a fold: enough to keep cores busy, few enough for their results to fit into the driver
+_PARTS_PER_CORE = 4  # of a fold: enough to keep cores busy
 
 
 def impute(frame: Any, imputer: BaseImputer, **options: Any) -> Any:
@@ -31,7 +32,7 @@ def impute(frame: Any, imputer: BaseImputer, **options: Any) -> Any:
 
 
 def _complete_partition(model: Any, batches: Iterable[Any]) -> Iterator[Any]:
-    yield from impute_batches(model.value, batches)
+    yield from impute_batches(model.value, regrouped(batches))
 
 
 def source(frame: Any) -> SparkFrame:
@@ -48,15 +49,19 @@ class SparkFrame:
         self.schema = _arrow_schema(frame)
 
     def fold(self, fold: Fold) -> Iterator[bytes]:
-        """What ``fold`` makes of some partitions after the other, at once at the end."""
+        """What ``fold`` makes of some partitions after the other; results wait in the executors, and come one by one."""
         n_parts = _PARTS_PER_CORE * _context_of(self._frame).defaultParallelism
-        states = self._frame.coalesce(n_parts).mapInArrow(partial(_state_of_partition, fold), "state binary")
-        return (bytes(row.state) for row in states.collect())
+        states = self._frame.coalesce(n_parts).mapInArrow(partial(_state_of_partition, fold), "state binary").persist()
+        try:
+            states.count()  # all at once, for an iterator would have one computed after the other
+            yield from (bytes(row.state) for row in states.toLocalIterator())
+        finally:
+            states.unpersist()
 
 
 def _state_of_partition(fold: Fold, batches: Iterable[Any]) -> Iterator[Any]:
     pa = require("pyarrow", "Arrow tables", "cli")
-    yield pa.record_batch({"state": pa.array([fold(batches)], pa.binary())})
+    yield pa.record_batch({"state": pa.array([fold(regrouped(batches))], pa.binary())})
 
 
 def run_files(tasks: Sequence[FileTask], model: bytes, n_workers: int | None = None) -> Iterator[FileOutcome]:

@@ -1,0 +1,37 @@
+"""Frames of Ray, Spark and Dask as rows to learn from: read by the workers, all of them, each time."""
+
+from __future__ import annotations
+
+import json
+import os
+from importlib import import_module
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+from engines import Engine, cut
+from faults import describe_rows
+from otimpute.streams import BatchSource
+
+pytestmark = pytest.mark.engines
+
+
+@pytest.fixture
+def source(engine: Engine, table: pa.Table) -> Any:
+    return import_module(f"otimpute.distributed.{engine.name}").source(engine.frame(cut(table, 7)))
+
+
+def test_workers_read_every_row_once_each_time(source: Any, table: pa.Table) -> None:
+    assert isinstance(source, BatchSource)
+    for _ in range(2):
+        states = [json.loads(state) for state in source.fold(describe_rows)]
+        assert sorted(key for state in states for key in state["keys"]) == sorted(table["key"].to_pylist())
+        assert os.getpid() not in {state["process"] for state in states}
+
+
+def test_all_parts_have_the_schema_of_the_source(source: Any, table: pa.Table) -> None:
+    assert source.schema.names == table.column_names
+    states = [json.loads(state) for state in source.fold(describe_rows)]
+    schemas = {schema for state in states for schema in state["schemas"]}
+    assert schemas == {str(source.schema.remove_metadata())}
