@@ -28,6 +28,7 @@ _HOME = {
     "pool": ".inference",
     "pool_estimates": ".inference",
     "report": ".reporting",
+    "scan": ".streams",
     "sensitivity": ".inference",
     "sinkhorn_divergence": ".transport",
 }
@@ -46,6 +47,7 @@ if TYPE_CHECKING:
     from .model_file import from_bytes as from_bytes
     from .model_file import load as load
     from .reporting import report as report
+    from .streams import scan as scan
     from .transport import sinkhorn_divergence as sinkhorn_divergence
 
 __all__ = [
@@ -61,6 +63,7 @@ __all__ = [
     "pool",
     "pool_estimates",
     "report",
+    "scan",
     "sensitivity",
     "sinkhorn_divergence",
 ]

@@ -20,7 +20,7 @@ from .._stored import ByName, IfThere, Kind, Plain, RecordOf, Scalar
 from .._threads import Workers, n_threads, single_blas_thread
 from .._warn import warn_user
 from ..baselines import GaussianMixtureImputer
-from ..estimator import BaseImputer, HiddenValues, TableParameters
+from ..estimator import BaseImputer, HiddenValues, ScanSummary, TableParameters
 from ..exceptions import FitStoppedWarning, Message, OtimputeWarning, StoredFileError, Term
 from ..fitting import CellFit, Cells, ColumnLayout, FitProgress, progress_bar
 from ..table import Table, seconds_of
@@ -29,6 +29,7 @@ from ._learn import learn
 from ._left_out import LeftOut, Why
 from ._model import AutoModel
 from ._report import Findings, describe
+from ._row_sums import AutoSums
 from ._verdict import About, Verdict
 
 
@@ -288,6 +289,21 @@ class AutoImputer(BaseImputer):
         if not missing.any():
             return CellFit(np.empty(0), CompleteTable(np.array(values), layout, seed, clone(self)))
         return self._learn(values, missing, layout, seed, deadline)
+
+    _improves_in_rounds = True
+    _summed = ("means, and mean and covariance of the Gaussian by a step of EM, where these experts count",)
+    _sampled = ("the trial of the experts", "all other experts", "error bars")
+
+    def _row_sums(self) -> AutoSums | None:
+        sums = AutoSums(self.model_)
+        return sums if sums.by_place else None
+
+    def _improved(self, sums: AutoSums) -> AutoModel:
+        return sums.improved()
+
+    def _note_scan(self, summary: ScanSummary) -> None:
+        super()._note_scan(summary)
+        del self.imputation_std_  # of a sample, which nobody has
 
     def _take_over(self, fit: CellFit, table: Table) -> None:
         super()._take_over(fit, table)

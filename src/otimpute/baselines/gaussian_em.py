@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import ClassVar, Unpack
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar, Unpack, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,9 +16,11 @@ from .._stored import stored
 from .._threads import Workers, n_threads, single_blas_thread
 from ..estimator import TableParameters
 from ..fitting import Cells, FitSummary
-from ..gaussian import GaussianModel, MixtureModel, fit_gaussian
+from ..gaussian import COVARIANCE_STEPS, GaussianModel, MixtureModel, fit_gaussian
+from ..streams import ScatterSums
 from .standardised import RowFit, StandardisedImputer, StandardisedModel, TrainingSet
 
+_ROWS_SUMMED = 1 << 17  # at a time, of which sums of whole numbers are exact in float64
 _TYPICAL_ROUNDS, _WORK_A_SECOND = 20, 5e8  # rows × columns² × rounds of the CPU
 
 
@@ -47,6 +49,51 @@ class GaussianEMModel(StandardisedModel):
             with single_blas_thread():
                 rows = MixtureModel.of(self.method).draw(rows, holes, uniform(keys, 0), normal(keys, rows.shape[1], first=1))
         return self.columns.restore(rows, missing)
+
+
+class GaussianSums:
+    """What a step of EM needs of all rows: what the model expects of them, centred at its mean."""
+
+    def __init__(self, model: GaussianEMModel):
+        self.model = model
+        d = len(model.columns.varying)
+        self.rows = ScatterSums.empty(d)
+        self.conditional = np.zeros((d, d), dtype=object)  # Python's integers, which have no largest one
+
+    def add(self, values: NDArray[np.floating], missing: NDArray[np.bool_]) -> None:
+        """Add rows."""
+        if self.model.method is None:
+            return
+        for begin in range(0, len(values), _ROWS_SUMMED):
+            some = slice(begin, begin + _ROWS_SUMMED)
+            rows, holes = self.model.columns.standardise(values[some], missing[some])
+            with single_blas_thread():
+                filled, conditional = self.model.method.expect(rows, holes)
+                self.rows.add(filled - self.model.method.mean)
+            self.conditional = self.conditional + conditional.astype(object)
+
+    def merge(self, other: GaussianSums) -> None:
+        """Add the sums of other rows."""
+        self.rows.merge(other.rows)
+        self.conditional = self.conditional + other.conditional
+
+    def as_data(self) -> Any:
+        """The same as JSON can hold it."""
+        return {"rows": self.rows.as_data(), "conditional": self.conditional.tolist()}
+
+    def take_over(self, data: Any) -> None:
+        """What `as_data` returned."""
+        self.rows = ScatterSums.from_data(data["rows"])
+        self.conditional = np.array(data["conditional"], dtype=object).reshape(self.conditional.shape)
+
+    def improved(self, prior_rows: float = 1.0) -> GaussianEMModel:
+        """The model after a step of EM over all rows."""
+        method = self.model.method
+        if method is None or not self.rows.n:
+            return self.model
+        drift, scatter = self.rows.totals()
+        scatter = scatter + (self.conditional / int(COVARIANCE_STEPS)).astype(np.float64)
+        return replace(self.model, method=method.improved(self.rows.n, drift, scatter, prior_rows))
 
 
 class GaussianEMImputer(StandardisedImputer):
@@ -134,6 +181,16 @@ class GaussianEMImputer(StandardisedImputer):
             )
         summary = FitSummary(n_steps=model.n_iterations, converged=model.converged)
         return RowFit(model.fill(training.rows, training.holes, torch_device=torch_device), model, summary)
+
+    _improves_in_rounds = True
+    _summed = ("mean and covariance, by a step of EM",)
+    _sampled = ("where EM begins",)
+
+    def _row_sums(self) -> GaussianSums:
+        return GaussianSums(cast("GaussianEMModel", self._model))
+
+    def _improved(self, sums: GaussianSums) -> GaussianEMModel:
+        return sums.improved(self.prior_rows)
 
     def _publish(self) -> None:
         method = self._model.method

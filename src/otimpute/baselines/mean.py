@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from .._stored import stored
 from ..estimator import BaseImputer
 from ..fitting import CellFit, Cells, ColumnLayout, columns_of
+from ..streams import ColumnSums
 
 
 @stored(means="columns")
@@ -24,6 +25,35 @@ class MeanModel:
     def impute_cells(self, values: NDArray[np.floating], missing: NDArray[np.bool_], start: Cells | None = None) -> Cells:  # noqa: ARG002
         """Return the values of the missing entries, row by row."""
         return self.means[columns_of(missing)]
+
+
+class MeanSums:
+    """Sums of columns over all rows."""
+
+    def __init__(self, model: MeanModel):
+        self.model = model
+        self.columns = ColumnSums.empty(len(model.means))
+
+    def add(self, values: NDArray[np.floating], missing: NDArray[np.bool_]) -> None:
+        """Add rows."""
+        self.columns.add(values, missing)
+
+    def merge(self, other: MeanSums) -> None:
+        """Add the sums of other rows."""
+        self.columns.merge(other.columns)
+
+    def as_data(self) -> Any:
+        """The same as JSON can hold it."""
+        return self.columns.as_data()
+
+    def take_over(self, data: Any) -> None:
+        """What `as_data` returned."""
+        self.columns = ColumnSums.from_data(data)
+
+    def improved(self) -> MeanModel:
+        """The model with the means of all rows."""
+        means = self.columns.means()
+        return MeanModel(np.where(np.isnan(means), self.model.means, means))
 
 
 class MeanImputer(BaseImputer):
@@ -64,6 +94,15 @@ class MeanImputer(BaseImputer):
     ) -> CellFit:
         model = MeanModel(np.array([_mean(values[~missing[:, k], k]) for k in range(values.shape[1])]))
         return CellFit(model.impute_cells(values, missing), model)
+
+    _summed = ("means of columns",)
+    _sampled = ()
+
+    def _row_sums(self) -> MeanSums:
+        return MeanSums(self._model)
+
+    def _improved(self, sums: MeanSums) -> MeanModel:
+        return sums.improved()
 
     def _publish(self) -> None:
         self.means_ = self._model.means

@@ -6,6 +6,7 @@ from .hidden_cells import HiddenValues, hide_cells, mean_over_missing, score_cel
 from .judgement import Comparison, Finding, Measure, Overall, Rating, judge, judge_column, rate
 from .model_file import Fitted, Storable, Unfitted, model_of_bytes, read_model
 from .realistic_hiding import Missingness, hide_like_missing
+from .scan_fit import ScanSummary
 from .table_parameters import TableParameters
 from .training_rows import TrainingRows, column_means
 from .training_table import TrainingTable
@@ -21,6 +22,7 @@ __all__ = [
     "Missingness",
     "Overall",
     "Rating",
+    "ScanSummary",
     "Storable",
     "TableParameters",
     "TrainingRows",

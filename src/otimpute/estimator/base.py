@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import time
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from numbers import Real
 from typing import Any, ClassVar, Self
@@ -22,10 +22,12 @@ from .._stored import Array, IfThere, Kind, Labels, ListOf, RecordOf, Scalar, Wh
 from .._warn import warn_user
 from ..exceptions import EmptyColumnWarning, InPython, Message, OtimputeWarning, StoredFileError
 from ..fitting import CellFit, CellModel, Cells, ColumnLayout, FitSummary
+from ..streams import scan_of
 from ..table import Encoding, Family, Table, as_frame, with_fields_of
 from .model_file import Storable
 from .notebook import fit_card
 from .record_batches import batch_of_table, impute_batches, is_batch, table_of_batch
+from .scan_fit import RowSums, ScanSummary, fit_scan
 from .table_parameters import HasTableParameters
 from .training_table import TrainingTable
 
@@ -60,6 +62,11 @@ class BaseImputer(Storable, HasTableParameters, TransformerMixin, BaseEstimator,
     fit_summary_: FitSummary
     _model: CellModel
 
+    scan_summary_: ScanSummary  # of a fit to a table that was read in batches
+    _improves_in_rounds: ClassVar[bool] = False  # whether a second reading of all rows makes the model better
+    _summed: Sequence[str] = ()  # what follows from sums over all rows, in words
+    _sampled: Sequence[str] = ("the model",)  # what is learned from a sample where rows are too many
+
     model_class: ClassVar[type]  # what `fit_cells` returns as the model; imputers that can be saved declare it
 
     # What means a missing value in the columns of the file that the table was read from, if there was one; for `apply`.
@@ -72,6 +79,7 @@ class BaseImputer(Storable, HasTableParameters, TransformerMixin, BaseEstimator,
         "training_table_": RecordOf((TrainingTable,)),
         "fit_summary_": RecordOf((FitSummary,)),
         "file_gaps_": IfThere(ListOf(ListOf(Scalar(str)))),
+        "scan_summary_": IfThere(RecordOf((ScanSummary,))),
     }
 
     @classmethod
@@ -118,14 +126,23 @@ class BaseImputer(Storable, HasTableParameters, TransformerMixin, BaseEstimator,
         Parameters
         ----------
         X : array or frame [n_rows, n_columns]
-            NaN, null and ``missing_values`` mark missing values.
+            NaN, null and ``missing_values`` mark missing values. Or what is read in batches, such as a pyarrow Dataset or a
+            polars LazyFrame: see ``otimpute.scan``.
         y : ignored
         """
-        self._fit_table(X)
+        scan = scan_of(X)
+        if scan is not None:
+            fit_scan(self, scan)
+        else:
+            self._fit_table(X)
         return self
 
     def fit_transform(self, X: Any, y: Any = None) -> Any:  # noqa: ARG002
         """Learn from a table and return it with its missing values imputed, as the same kind of table."""
+        if scan_of(X) is not None:
+            raise TypeError(
+                "X is read in batches, and would come back as a whole; pass it to fit, and its batches to transform_batches"
+            )
         return self.complete_table(*self._fit_table(X))
 
     def transform(self, X: Any) -> Any:
@@ -197,18 +214,20 @@ class BaseImputer(Storable, HasTableParameters, TransformerMixin, BaseEstimator,
         check_is_fitted(self)
         return self._as_table(self._validated(X, reset=False), self.training_table_.encoding, X)
 
-    def _fit_table(self, X: Any) -> tuple[FitTask, CellFit]:
-        task = self.begin_fit(X)
+    def _fit_table(self, X: Any, encoding: Encoding | None = None) -> tuple[FitTask, CellFit]:
+        task = self.begin_fit(X, encoding)
         fit = self.fit_cells(task.values, task.missing, task.layout, seed=task.seed)
         self.end_fit(task, fit)
         return task, fit
 
-    def begin_fit(self, X: Any) -> FitTask:
-        """Read a table to fit to: the first part of `fit`, for those who fit several imputers together."""
-        self._check_table_parameters()
-        self.check_parameters()
+    def begin_fit(self, X: Any, encoding: Encoding | None = None) -> FitTask:
+        """Read a table to fit to: the first part of `fit`, for those who fit several imputers together.
+
+        An ``encoding`` is that of a table of which ``X`` is a sample; by default it is chosen from ``X``.
+        """
+        self._check_before_fit()
         begun = time.perf_counter()
-        kept = self._encoding_to_keep()
+        kept = self._encoding_to_keep() if encoding is None else encoding
         self._is_fitted = False  # a fit that fails must not leave half of a new state beside half of an old one
         read = self._validated(X, reset=True)
         encoding = self._choose_encoding(read) if kept is None else kept
@@ -242,6 +261,22 @@ class BaseImputer(Storable, HasTableParameters, TransformerMixin, BaseEstimator,
         self._model, self.fit_summary_ = fit.model, fit.summary
         self._publish()
         fit.summary.warn_if_stopped(self._how_to_resume())
+
+    def _check_before_fit(self) -> None:
+        self._check_table_parameters()
+        self.check_parameters()
+
+    def _row_sums(self) -> RowSums | None:
+        """Sums over rows, still empty, from which a better model follows than from a sample; None where there are none."""
+        return None
+
+    def _improved(self, sums: Any) -> CellModel:
+        """The model with what follows from sums over all rows."""
+        raise NotImplementedError
+
+    def _note_scan(self, summary: ScanSummary) -> None:
+        """Keep what there is to say of a fit to a table that was read in batches."""
+        self.scan_summary_ = summary
 
     def _publish(self) -> None:
         """Set the documented attributes, from the model and the summary of the fit."""

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from .torch_rows import TorchRows
 
 _SMALLEST_VARIANCE = 1e-6
+COVARIANCE_STEPS = 2.0**24
 _MANY_HOLES = 200  # of a row: from here on LAPACK is faster than our loops
 _ROWS_PER_PART, _MOST_PARTS = 128, 16
 _NOT_WANTED = np.empty((0, 0))
@@ -70,6 +71,22 @@ class GaussianModel:
         workers.map(lambda part: part.condition(rows, holes, self.mean, precision, deviation=deviation), parts)
         rows[order] = deviation
         return rows
+
+    def expect(self, values: NDArray[np.float64], missing: NDArray[np.bool_]) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
+        """Rows with conditional means in their holes; the sum of conditional covariances, each rounded, in steps of 2⁻²⁴.
+
+        Sums of so many whole numbers are exact: no order of rows and no partitioning of them changes a bit.
+        """
+        order, parts = _parts_by_pattern(missing)
+        rows, holes, precision = values.take(order, axis=0), missing.take(order, axis=0), self._precision
+        conditional = np.zeros(self.covariance.shape)
+        for part in parts:
+            part.condition(rows, holes, self.mean, precision, conditional, steps=COVARIANCE_STEPS)
+        return rows, np.rint(conditional).astype(np.int64)
+
+    def improved(self, n: int, drift: NDArray[np.float64], scatter: NDArray[np.float64], prior_rows: float) -> GaussianModel:
+        """A step of EM: from sums over ``n`` rows of distances from the mean and of their products, as expected in holes."""
+        return GaussianModel(*_maximise(self.mean, drift, scatter, n, prior_rows), self.n_iterations, self.converged)
 
     @property
     def _precision(self) -> NDArray[Any]:
@@ -129,10 +146,7 @@ def fit_gaussian(
             scatter, drift, moved = (sum(each[1:], each[0]) for each in zip(*of_parts, strict=True))
         if iteration == 1:  # columns are independent yet: holes have means, and vary as their columns do
             scatter += np.diag(missing.sum(axis=0) * variance)
-        mean = mean + drift / n
-        scatter -= np.outer(drift, drift) / n
-        scatter[np.diag_indices(d)] += n * _SMALLEST_VARIANCE
-        covariance = (scatter + np.diag(np.diag(scatter)) * (prior_rows / n)) / (n + prior_rows)
+        mean, covariance = _maximise(mean, drift, scatter, n, prior_rows)
         # The first expectation, under independent columns, only repeats the means: it cannot tell convergence.
         if converged or (iteration > 1 and np.sqrt(moved / missing.sum()) <= tolerance):
             converged = True
@@ -142,6 +156,16 @@ def fit_gaussian(
             break
         precision = np.linalg.inv(covariance)
     return GaussianModel(mean, covariance, iteration, converged)
+
+
+def _maximise(
+    mean: NDArray[np.float64], drift: NDArray[np.float64], scatter: NDArray[np.float64], n: int, prior_rows: float
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Mean and covariance from sums over ``n`` rows of distances from the mean and of their products."""
+    scatter = scatter - np.outer(drift, drift) / n
+    scatter[np.diag_indices(len(mean))] += n * _SMALLEST_VARIANCE
+    covariance = (scatter + np.diag(np.diag(scatter)) * (prior_rows / n)) / (n + prior_rows)
+    return mean + drift / n, covariance
 
 
 def rows_on(torch_device: str, values: NDArray[np.float64], missing: NDArray[np.bool_], n_components: int) -> TorchRows:
@@ -183,11 +207,15 @@ class _Part:
         precision: NDArray[np.float64],
         conditional: NDArray[np.float64] = _NOT_WANTED,
         deviation: NDArray[np.float64] = _NOT_WANTED,
+        steps: float = 0.0,
     ) -> None:
-        """Fill these rows of a table with conditional means; add up ``conditional`` covariances, note each ``deviation``."""
+        """Fill these rows of a table with conditional means; add up ``conditional`` covariances, note each ``deviation``.
+
+        With ``steps`` covariances are added in so many steps to a unit, each rounded.
+        """
         rows, missing, deviation = table[self.rows], holes_of_table[self.rows], deviation[self.rows]
         few = self.begins[: self.n_few + 1]
-        _condition(rows, missing, few, mean, precision, conditional, deviation, self.memory)
+        _condition(rows, missing, few, mean, precision, conditional, deviation, self.memory, steps)
         for begin, end in pairwise(self.begins[self.n_few :].tolist()):
             holes = np.flatnonzero(missing[begin])
             factor, failed = dpotrf(precision[np.ix_(holes, holes)], lower=1)
@@ -198,7 +226,8 @@ class _Part:
                 rows[row, holes] = mean[holes] - dpotrs(factor, away, lower=1)[0]
             lower = dpotri(factor, lower=1)[0]
             if len(conditional):
-                conditional[np.ix_(holes, holes)] += (end - begin) * (np.tril(lower) + np.tril(lower, -1).T)
+                own = np.tril(lower) + np.tril(lower, -1).T
+                conditional[np.ix_(holes, holes)] += (end - begin) * (np.rint(own * steps) if steps else own)
             if len(deviation):
                 deviation[begin:end, holes] = np.sqrt(np.diag(lower))
 
@@ -221,7 +250,7 @@ def _parts_by_pattern(missing: NDArray[np.bool_]) -> tuple[NDArray[np.int64], li
 
 
 @compiled
-def _condition(rows, missing, begins, mean, precision, conditional, deviation, inverse):  # type: ignore[no-untyped-def]
+def _condition(rows, missing, begins, mean, precision, conditional, deviation, inverse, steps):  # type: ignore[no-untyped-def]
     """Fill each row's holes with conditional means; add up conditional covariances and note deviations unless empty.
 
     The precision's blocks of eight patterns' holes are inverted side by side, in the lanes of ``inverse`` (lower triangles);
@@ -268,7 +297,8 @@ def _condition(rows, missing, begins, mean, precision, conditional, deviation, i
             if conditional.shape[0] > 0:
                 for r in range(q):
                     for c in range(q):
-                        conditional[place[r], place[c]] += (end - begin) * own[r, c]
+                        each = np.rint(own[r, c] * steps) if steps > 0 else own[r, c]
+                        conditional[place[r], place[c]] += (end - begin) * each
             for i in range(begin, end if q > 0 else begin):
                 for k in range(d):
                     away[k] = 0.0 if missing[i, k] else rows[i, k] - mean[k]

@@ -36,8 +36,14 @@ HOLDS = {
 }
 
 
-def choose_code(column: nw.Series[Any], constraint: Constraint, max_categories: int | None, marker: Any) -> ColumnCode:
-    """The code of one column."""
+def choose_code(
+    column: nw.Series[Any],
+    constraint: Constraint,
+    max_categories: int | None,
+    marker: Any,
+    counts: Counter[Any] | None = None,
+) -> ColumnCode:
+    """The code of one column; ``counts`` of its labels are those of more rows than the column has, if there are more."""
     family, name = family_of(column), column.name
     is_category = constraint.categories is not None or constraint.ordered
     if is_category and constraint.limits_numbers:
@@ -48,17 +54,18 @@ def choose_code(column: nw.Series[Any], constraint: Constraint, max_categories: 
         raise ValueError(f"column {name!r} of type {column.dtype} takes no categories and no order; convert it to text")
     if family == Family.NUMBER and not is_category:
         return _number_code(column, constraint, marker)
-    if has_no_value(column):
+    if has_no_value(column) and not counts:
         return IdleCode(ColumnKind.EMPTY)
     if family == Family.MOMENT:
         return _moment_code(column, constraint)
     if family == Family.OTHER:
         return IdleCode(ColumnKind.OTHER)
-    return _category_code(column, constraint, max_categories, marker)
+    return _category_code(column, count_labels(column, marker) if counts is None else counts, constraint, max_categories)
 
 
-def _category_code(column: nw.Series[Any], constraint: Constraint, max_categories: int | None, marker: Any) -> ColumnCode:
-    counts = count_labels(column, marker)
+def _category_code(
+    column: nw.Series[Any], counts: Counter[Any], constraint: Constraint, max_categories: int | None
+) -> ColumnCode:
     observed = set(counts)
     declared = declared_labels(column)
     if constraint.ordered and declared is None and constraint.categories is None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -72,6 +73,34 @@ class Encoding:
             for column in columns_of(frame)
         ]
         return cls(tuple(map(str, frame.columns)), tuple(codes))
+
+    @classmethod
+    def of_facts(
+        cls,
+        names: Sequence[str],
+        columns: Sequence[nw.Series[Any] | None],
+        counts: Sequence[Counter[Any] | None],
+        sample: Any,
+        constraints: Any,
+        max_categories: int | None,
+        marker: Any,
+    ) -> Encoding:
+        """Choose a code per column from short columns that stand for long ones, or, where there is none, from a sample of rows.
+
+        ``counts`` are those of all labels, where they are known.
+        """
+        by_column = read_constraints(constraints, names)
+        codes = []
+        for column, counted, rows in zip(columns, counts, columns_of(nw.from_native(sample, eager_only=True)), strict=True):
+            constraint = by_column.get(rows.name, NO_CONSTRAINT)
+            is_number = column is not None and family_of(column) == Family.NUMBER
+            if column is None or (is_number and (constraint.categories is not None or constraint.ordered)):
+                column, counted = rows, None
+            is_label = family_of(column) == Family.LABEL
+            codes.append(
+                choose_code(column.alias(rows.name), constraint, max_categories, marker, counted if is_label else None)
+            )
+        return cls(tuple(names), tuple(codes))
 
     @property
     def widths(self) -> list[int]:
