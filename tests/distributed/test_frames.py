@@ -88,14 +88,14 @@ def test_parquet_files_go_through_an_engine_from_disk_to_disk(engine: Engine, im
 
 @pytest.mark.skipif(not Path("/proc/self/clear_refs").exists(), reason="peak memory is read from /proc")
 def test_rows_never_come_to_the_driver(engine: Engine, tmp_path: Path) -> None:
-    """Tables of 100 MB are imputed, and read to learn from, while the driver's memory grows by a few."""
+    """A table of 60 MB is imputed, and read to learn from, while the memory of the driver grows by less than half of that."""
     rng = np.random.default_rng(0)
     rows = pa.table({f"c{k}": pa.array(rng.normal(size=130_000), mask=rng.random(130_000) < 0.1) for k in range(10)})
     (tmp_path / "in").mkdir()
     pq.write_table(rows.slice(0, 100), tmp_path / "in" / "0.parquet")
     imputer = MeanImputer().fit(rows)
     engine.write(impute(engine.read(tmp_path / "in"), imputer), tmp_path / "few")  # what is imported once, and buffers
-    for k in range(1, 10):
+    for k in range(1, 7):
         pq.write_table(rows, tmp_path / "in" / f"{k}.parquet")
     del rows
     module = import_module(f"otimpute.distributed.{engine.name}")
@@ -103,8 +103,8 @@ def test_rows_never_come_to_the_driver(engine: Engine, tmp_path: Path) -> None:
     engine.write(impute(engine.read(tmp_path / "in"), imputer), tmp_path / "out")
     n_rows = sum(int(state) for state in module.source(engine.read(tmp_path / "in")).fold(count_rows))
     grown = peak() - before
-    assert n_rows == 100 + 9 * 130_000 == pq.ParquetDataset(tmp_path / "out").read(columns=["c0"]).num_rows
-    assert grown < 40e6
+    assert n_rows == 100 + 6 * 130_000 == pq.ParquetDataset(tmp_path / "out").read(columns=["c0"]).num_rows
+    assert grown < 30e6
 
 
 def start_of_peak() -> int:

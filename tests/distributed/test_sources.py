@@ -9,8 +9,11 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
+from pyarrow.dataset import dataset
 
+import otimpute
 from engines import Engine, cut
+from every_imputer import IMPUTERS
 from faults import describe_rows
 from otimpute.streams import BatchSource
 
@@ -35,3 +38,12 @@ def test_all_parts_have_the_schema_of_the_source(source: Any, table: pa.Table) -
     states = [json.loads(state) for state in source.fold(describe_rows)]
     schemas = {schema for state in states for schema in state["schemas"]}
     assert schemas == {str(source.schema.remove_metadata())}
+
+
+@pytest.mark.parametrize("name", ["gaussian-em", "auto"])
+def test_a_fit_to_a_frame_is_the_fit_to_its_rows_to_the_bit(name: str, engine: Engine, table: pa.Table) -> None:
+    rows = table.drop_columns(["remark", "key"])
+    sample = {"sample_rows": 100, "min_observed": 20}
+    here = IMPUTERS[name]().fit(otimpute.scan(dataset(rows), **sample))
+    there = IMPUTERS[name]().fit(otimpute.scan(engine.frame(cut(rows, 7)), **sample))
+    assert there.transform(rows).equals(here.transform(rows))

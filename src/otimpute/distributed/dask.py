@@ -64,7 +64,8 @@ class DaskFrame:
 
     def _states(self, make_state: Any) -> Iterator[bytes]:
         dask = require("dask", _PURPOSE, "dask")
-        states = [dask.delayed(make_state)(rows) for rows in self._frame.to_delayed()]
+        task, apply = dask.delayed(make_state), dask.delayed(_apply)  # one task that all others need, as it may be large
+        states = [apply(task, rows) for rows in self._frame.to_delayed()]
         client = _client_in_use()
         if client is not None:
             ready = require("dask.distributed", _PURPOSE, "dask").as_completed(client.compute(states))
@@ -72,6 +73,10 @@ class DaskFrame:
             return
         for begin in range(0, len(states), n_cores()):  # in threads here, so that no more states than that are in memory
             yield from dask.compute(*states[begin : begin + n_cores()])
+
+
+def _apply(make_state: Any, rows: Any) -> Any:
+    return make_state(rows)
 
 
 def _fold_partition(fold: Fold, schema: Any, rows: Any) -> bytes:
