@@ -463,6 +463,7 @@ def test_batches_of_arrow_come_back_as_batches() -> None:
     for completed in (imputer.fit_transform(batch), imputer.transform(batch)):
         assert isinstance(completed, pa.RecordBatch)
         assert completed.to_pydict() == {"x": [1.0, 1.0]}
+    assert imputer.feature_names_in_.tolist() == ["x"]
 
 
 def test_texts_with_new_holes_are_pointed_out() -> None:

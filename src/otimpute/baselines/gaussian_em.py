@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar, Unpack, cast
+from typing import Any, ClassVar, Unpack
 
 import numpy as np
 from numpy.typing import NDArray
@@ -187,7 +187,7 @@ class GaussianEMImputer(StandardisedImputer):
     _sampled = ("where EM begins",)
 
     def _row_sums(self) -> GaussianSums:
-        return GaussianSums(cast("GaussianEMModel", self._model))
+        return GaussianSums(self._model)
 
     def _improved(self, sums: GaussianSums) -> GaussianEMModel:
         return sums.improved(self.prior_rows)

@@ -12,7 +12,7 @@ from .._optional import require
 from .._text import count, duration, listed
 from .beside import Beside
 from .impute import n_missing, put_back
-from .options import InputFile, OutputFile, Reading, Showing, Writing, about, check_apart, command
+from .options import InputFiles, OutputFile, Reading, Showing, Writing, about, check_apart, command, is_many, option
 from .show import collected_notes, tell, tell_json, tell_notes, working
 
 if TYPE_CHECKING:
@@ -24,19 +24,36 @@ if TYPE_CHECKING:
 @command
 def apply(
     model: Annotated[Path, typer.Argument(metavar="MODEL", help="A model file written by otimpute fit.", show_default=False)],
-    source: InputFile,
+    source: InputFiles,
     out: OutputFile,
     writing: Writing,
     showing: Showing,
     reading: Reading,
     beside: Beside,
+    engine: Annotated[
+        str | None,
+        option("Many files", "What runs the workers: local, ray, spark or dask.", metavar="ENGINE", default="local"),
+    ] = None,
+    workers: Annotated[
+        int | None, option("Many files", "How many files at a time.", metavar="N", default="one per core")
+    ] = None,
 ) -> None:
     """Fill in the missing values of new rows with a model.
 
     The model is not changed and each row is treated separately, so files of any length can be processed.
 
     Columns are matched by name; those that the model does not know stay as they are.
+
+    Of a folder of Parquet files, or a pattern in quotes, each becomes a file in the folder OUT. Finished files are not done
+    again, so that a command that was stopped goes on where it was.
     """
+    if is_many(source) or engine is not None or workers is not None:
+        from .apply_files import apply_files
+
+        if beside.mask is not None or beside.std is not None:
+            raise ValueError("--mask and --std are for a single table; leave them out, or apply the model to each file alone")
+        apply_files(model, source, out, showing, engine or "local", workers)
+        return
     check_apart({"MODEL": model, "--out": out, **beside.paths})
     check_apart({"IN": source, **beside.paths})
     writing.check(out, source)

@@ -13,7 +13,20 @@ import typer
 from .._text import count, duration, listed, number, share
 from .beside import Beside
 from .method import ColumnChoice, Constraints, MethodChoice
-from .options import InputFile, OutputFile, Reading, Replacing, Showing, Writing, about, check_apart, command, option
+from .options import (
+    InputFile,
+    InputFiles,
+    OutputFile,
+    Reading,
+    Replacing,
+    Showing,
+    Writing,
+    about,
+    check_apart,
+    command,
+    is_many,
+    option,
+)
 from .page import check_report, make_report, tell_report
 from .parse import named_as_set
 from .reading_notes import missing_as, reading_notes
@@ -128,7 +141,7 @@ def _report(fitted: Fitted, report: Path, source: str, command_line: str, showin
 
 @command
 def fit(
-    source: InputFile,
+    source: InputFiles,
     model: Annotated[Path, typer.Option(metavar="MODEL", help="Model file to write.", show_default=False)],
     writing: Replacing,
     showing: Showing,
@@ -137,7 +150,16 @@ def fit(
     method: MethodChoice,
     reading: Reading,
 ) -> None:
-    """Fit a model on a table, and save it to a file for [bold]otimpute apply[/]."""
+    """Fit a model on a table, and save it to a file for [bold]otimpute apply[/].
+
+    A folder of Parquet files, or a pattern in quotes, may be larger than memory: what is a sum over rows is summed over all of
+    them, and everything else is learned from a sample.
+    """
+    if is_many(source):
+        from .fit_files import fit_files
+
+        fit_files(source, model, writing, showing, choice, constraints, method)
+        return
     check_apart({"IN": source, "--model": model, "--checkpoint": method.checkpoint})
     writing.check_model(model)
     fitted = learn(source, reading, choice, constraints, method, showing)

@@ -20,9 +20,27 @@ if TYPE_CHECKING:
     from ..files import TableFile, TableSource, Writer
 
 InputFile = Annotated[str, typer.Argument(metavar="IN", help="A table; - is standard input.", show_default=False)]
+InputFiles = Annotated[
+    str,
+    typer.Argument(
+        metavar="IN",
+        help="A table; - is standard input. Or a folder of Parquet files, or a pattern such as 'data/*.parquet'.",
+        show_default=False,
+    ),
+]
 OutputFile = Annotated[
     str, typer.Option("--out", "-o", metavar="OUT", help="Where to write; - is standard output.", show_default=False)
 ]
+
+
+def is_many(source: str) -> bool:
+    """Return whether a path stands for many files: a folder, or a pattern.
+
+    >>> is_many("data/*.parquet"), is_many("data.parquet")
+    (True, False)
+    """
+    path = Path(source)
+    return not path.is_file() and (path.is_dir() or any(letter in source for letter in "*?["))
 
 
 def option(panel: str, text: str, *names: str, default: str | bool = False, **more: Any) -> Any:

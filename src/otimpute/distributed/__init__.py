@@ -7,6 +7,15 @@ imported when a frame of that engine is passed.
 from __future__ import annotations
 
 from .contract import impute, impute_batches
-from .files import FileOutcome, FilesFailedError, FileTask, JobSummary, impute_files
+from .files import FileOutcome, FilesFailedError, FileTask, JobSummary, impute_files, list_files
 
-__all__ = ["FileOutcome", "FileTask", "FilesFailedError", "JobSummary", "impute", "impute_batches", "impute_files"]
+__all__ = [
+    "FileOutcome",
+    "FileTask",
+    "FilesFailedError",
+    "JobSummary",
+    "impute",
+    "impute_batches",
+    "impute_files",
+    "list_files",
+]

@@ -359,7 +359,8 @@ class BaseImputer(Storable, HasTableParameters, TransformerMixin, BaseEstimator,
         """A frame, or an array of numbers, that has rows and columns; with ``reset`` its columns are what others must have."""
         if isinstance(X, np.ma.MaskedArray):
             raise TypeError("X is a masked array, whose mask would be lost; pass X.astype(float).filled(np.nan)")
-        frame = as_frame(table_of_batch(X) if is_batch(X) else X)
+        X = table_of_batch(X) if is_batch(X) else X
+        frame = as_frame(X)
         if frame is None:
             array = validate_data(self, X, reset=reset, dtype="numeric", ensure_all_finite=False)
             return array.astype(np.float64) if array.dtype.kind == "O" else array  # lists with None

@@ -6,11 +6,11 @@ from collections.abc import Iterable, Iterator
 from copy import copy
 from typing import TYPE_CHECKING, Any
 
+import narwhals as nw
 from sklearn import config_context
 
 from .._optional import require
 from .._text import listed
-from ..table import as_frame
 
 if TYPE_CHECKING:
     from .base import BaseImputer
@@ -69,7 +69,7 @@ def check_schema(imputer: BaseImputer, schema: Any) -> None:
     for name in used:
         if pa.types.is_null(fields[name].type):
             raise ValueError(f"column {name!r} has the type null, which holds no value; cast it to the type it had in training")
-    encoding.check_types(as_frame(pa.schema(fields.values()).empty_table()))
+    encoding.check_types(nw.from_native(pa.schema(fields.values()).empty_table(), eager_only=True))
 
 
 def _plain(imputer: BaseImputer) -> BaseImputer:
@@ -82,7 +82,7 @@ def _plain(imputer: BaseImputer) -> BaseImputer:
             'pass integers="round" to the imputer'
         )
     plain = copy(imputer)
-    vars(plain).pop("_sklearn_output_config", None)
+    plain.__dict__.pop("_sklearn_output_config", None)
     return plain
 
 

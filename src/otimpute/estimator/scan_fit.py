@@ -12,14 +12,16 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
+from numpy.typing import NDArray
 
 from .._archive import read_archive, write_archive
 from .._optional import require
 from .._stored import Whole, stored
 from .._text import count, listed
+from .._threads import Workers, n_threads, single_blas_thread
 from ..exceptions import StoredFileError
 from ..fitting import FitProgress, progress_bar
-from ..streams import LocalParts, Scan, Survey
+from ..streams import LocalParts, Scan, Survey, numbers_of
 from .model_file import model_of_bytes
 
 if TYPE_CHECKING:
@@ -27,6 +29,8 @@ if TYPE_CHECKING:
 
 _KIND = "scan checkpoint"
 _SECONDS_BETWEEN = 10.0
+_WITHOUT_INFLUENCE = ("callbacks", "checkpoint", "n_jobs", "verbose")
+_ROWS_IN_CACHE = 1 << 14
 
 
 @stored(n_rows=Whole(at_least=1), n_sample=Whole(at_least=1), n_added=Whole(), rounds=Whole())
@@ -70,7 +74,7 @@ class SumPass:
 
     def __init__(self, imputer: BaseImputer, schema: Any) -> None:
         self.imputer, self.schema = imputer, schema
-        self.sums: RowSums = imputer._row_sums()
+        self.sums = _no_sums(imputer)
 
     def fold(self, batches: Iterable[Any]) -> bytes:
         """The sums of a part, as bytes."""
@@ -81,13 +85,31 @@ class SumPass:
 
     def add(self, batch: Any) -> None:
         """Add the rows of a record batch."""
-        if batch.num_rows:
-            rows = require("pyarrow", "reading batches", "cli").Table.from_batches([batch]).cast(self.schema)
-            self.sums.add(*self.imputer.training_table_.arrays_of(self.imputer.read_table(rows)))
+        batch = batch if batch.schema.equals(self.schema) else batch.select(self.schema.names).cast(self.schema)
+        pieces = [batch.slice(begin, _ROWS_IN_CACHE) for begin in range(0, batch.num_rows, _ROWS_IN_CACHE)]
+        with single_blas_thread(), Workers(n_threads(getattr(self.imputer, "n_jobs", None))) as workers:
+            for sums in workers.map(self._sums_of, pieces):
+                self.sums.merge(sums)  # exact, so that the number of workers changes nothing
+
+    def _sums_of(self, batch: Any) -> RowSums:
+        sums = _no_sums(self.imputer)
+        sums.add(*self._arrays_of(batch))
+        return sums
+
+    def _arrays_of(self, batch: Any) -> tuple[NDArray[np.floating], NDArray[np.bool_]]:
+        """What imputers see of rows; of numbers on the shortest way, for that is most of the work where rows are many."""
+        training = self.imputer.training_table_
+        if not training.encoding.is_numeric or training.empty.any():
+            return training.arrays_of(self.imputer.read_table(batch))
+        pairs = [numbers_of(column, float(self.imputer._missing_values())) for column in batch.columns]
+        values, missing = np.empty((batch.num_rows, len(pairs)), order="F"), np.empty((batch.num_rows, len(pairs)), bool)
+        for k, (numbers, holes) in enumerate(pairs):
+            values[:, k], missing[:, k] = numbers, holes
+        return values, missing
 
     def merge(self, data: bytes) -> None:
         """Add what `fold` returned for another part."""
-        other = self.imputer._row_sums()
+        other = _no_sums(self.imputer)
         other.take_over(json.loads(data))
         self.sums.merge(other)
 
@@ -98,6 +120,12 @@ class SumPass:
     def take_over(self, data: bytes) -> None:
         """What `to_bytes` returned."""
         self.sums.take_over(json.loads(data))
+
+
+def _no_sums(imputer: BaseImputer) -> RowSums:
+    sums = imputer._row_sums()
+    assert sums is not None
+    return sums
 
 
 def fit_scan(imputer: BaseImputer, scan: Scan) -> None:
@@ -121,7 +149,7 @@ def fit_scan(imputer: BaseImputer, scan: Scan) -> None:
         table = imputer.training_table_
         imputer.training_table_ = replace(table, n_rows=survey.n_rows, n_missing=n_missing, kept=table.kept)
     sums = imputer._row_sums()
-    rounds = 0 if sums is None else scan.rounds if imputer._improves_in_rounds else 1
+    rounds = 0 if sums is None else scan.rounds if imputer._improves_in_rounds else min(scan.rounds, 1)
     for k in range(progress.stage_of_sums, rounds):
         one = SumPass(imputer, schema)
         progress.run(1 + k, "Summing over all rows", one, imputer)
@@ -130,16 +158,19 @@ def fit_scan(imputer: BaseImputer, scan: Scan) -> None:
     imputer._note_scan(
         ScanSummary(
             survey.n_rows, len(places), n_added,
-            ["counts of values", "ranges of numbers and dates", "categories", *imputer._summed],
-            _sampled(imputer, survey), rounds if imputer._improves_in_rounds else 0,
+            ["counts of values", "ranges of numbers and dates", "categories", *(imputer._summed if rounds else [])],
+            _sampled(imputer, survey, rounds), rounds if imputer._improves_in_rounds else 0,
         )
     )  # fmt: skip
     progress.done()
 
 
-def _sampled(imputer: BaseImputer, survey: Survey) -> list[str]:
+def _sampled(imputer: BaseImputer, survey: Survey, rounds: int) -> list[str]:
     texts = [facts.name for facts in survey.facts if facts.counts is None]
-    return [*imputer._sampled, *([f"how frequent texts are in {listed(texts)}"] if texts else [])]
+    return [
+        *(imputer._sampled if rounds else ["the model"]),
+        *([f"how frequent texts are in {listed(texts)}"] if texts else []),
+    ]
 
 
 def _checked(schema: Any) -> Any:
@@ -164,7 +195,8 @@ class _Progress:
     def __init__(self, imputer: BaseImputer, scan: Scan) -> None:
         self.source, self.path, self.verbose = scan.source, scan.checkpoint, scan.verbose
         names = [part.name for part in self.source.parts] if isinstance(self.source, LocalParts) else []
-        told = [type(imputer).__name__, repr(sorted(imputer.get_params().items(), key=str)), str(self.source.schema)]
+        given = {name: value for name, value in imputer.get_params().items() if name not in _WITHOUT_INFLUENCE}
+        told = [type(imputer).__name__, repr(sorted(given.items(), key=str)), str(self.source.schema)]
         sizes = [scan.sample_rows, scan.min_observed, scan.rounds]
         self.identity = hashlib.sha256(json.dumps([told, names, sizes]).encode()).hexdigest()
         self.found = None if self.path is None or not self.path.exists() else self._read(self.path)
@@ -195,7 +227,7 @@ class _Progress:
             return False
         restored = model_of_bytes(self.found[1]["imputer"].tobytes(), {type(imputer).__name__: type(imputer)}, {})
         given = imputer.get_params(deep=False)
-        vars(imputer).update({name: value for name, value in vars(restored).items() if name not in given})
+        imputer.__dict__.update({name: value for name, value in restored.__dict__.items() if name not in given})
         return True
 
     def done(self) -> None:

@@ -11,7 +11,7 @@ Text files (CSV in all its dialects), Parquet, Arrow (Feather) and Excel; needs 
 """
 
 from .chunk import Chunk
-from .columns import Column, FieldKind
+from .columns import Column, FieldKind, kind_of
 from .dialect import Dialect
 from .formats import check_output, format_of
 from .long_table import check_long, write_long
@@ -39,6 +39,7 @@ __all__ = [
     "check_output",
     "find_reading_hints",
     "format_of",
+    "kind_of",
     "open_new_table",
     "open_table",
     "open_writer",

@@ -119,12 +119,13 @@ def fit_gaussian(
     """
     n, d = values.shape
     n_observed = np.maximum((~missing).sum(axis=0), 1)
-    mean = np.where(missing, 0.0, values).sum(axis=0) / n_observed
+    mean: NDArray[np.float64] = np.where(missing, 0.0, values).sum(axis=0) / n_observed
     order, parts = _parts_by_pattern(missing)
     filled, holes = np.where(missing, mean, values).take(order, axis=0), missing.take(order, axis=0)
     variance = ((filled - mean) ** 2).sum(axis=0) / n_observed + _SMALLEST_VARIANCE
     on_torch = None if torch_device is None else rows_on(torch_device, filled, holes, 1)
-    covariance, precision = np.diag(variance), _NOT_WANTED
+    covariance: NDArray[Any] = np.diag(variance)
+    precision: NDArray[Any] = _NOT_WANTED
     converged = not missing.any()
     iteration = 0
 
@@ -162,9 +163,9 @@ def _maximise(
     mean: NDArray[np.float64], drift: NDArray[np.float64], scatter: NDArray[np.float64], n: int, prior_rows: float
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """Mean and covariance from sums over ``n`` rows of distances from the mean and of their products."""
-    scatter = scatter - np.outer(drift, drift) / n
-    scatter[np.diag_indices(len(mean))] += n * _SMALLEST_VARIANCE
-    covariance = (scatter + np.diag(np.diag(scatter)) * (prior_rows / n)) / (n + prior_rows)
+    centred: NDArray[np.float64] = scatter - np.outer(drift, drift) / n
+    centred[np.diag_indices(len(mean))] += n * _SMALLEST_VARIANCE
+    covariance = (centred + np.diag(np.diag(centred)) * (prior_rows / n)) / (n + prior_rows)
     return mean + drift / n, covariance
 
 

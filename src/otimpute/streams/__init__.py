@@ -1,8 +1,9 @@
 """Tables that are read in parts, more than once: where their rows come from, and what is learned from all of them."""
 
+from .column_facts import numbers_of
 from .exact_sums import ColumnSums, ScatterSums
 from .local import LocalParts
 from .source import BatchSource, Fold, Scan, scan, scan_of
 from .survey import Survey
 
-__all__ = ["BatchSource", "ColumnSums", "Fold", "LocalParts", "Scan", "ScatterSums", "Survey", "scan", "scan_of"]
+__all__ = ["BatchSource", "ColumnSums", "Fold", "LocalParts", "Scan", "ScatterSums", "Survey", "numbers_of", "scan", "scan_of"]

@@ -14,7 +14,8 @@ from .._optional import require
 from ..table import Family, family_of, plain_label
 from .row_sample import bits_of_labels
 
-Bits, Missing = NDArray[np.uint64], NDArray[np.bool_]
+Bits = NDArray[np.uint64]
+Missing = NDArray[np.bool_]
 _MOST_LABELS = 1 << 16  # that are counted; what is frequent among more is judged by the sample
 _ENOUGH = 20  # values: from so many on, their number changes nothing in how a column of numbers is treated
 
@@ -35,14 +36,14 @@ class ColumnFacts:
 
     def add(self, column: Any, marker: float) -> tuple[Bits, Missing]:
         """Take note of the values of an Arrow array; returns bits that tell them apart, and where they are missing."""
-        missing = column.is_null().to_numpy(zero_copy_only=False)
-        bits = np.zeros(len(column), np.uint64)
         if self.family == Family.NUMBER:
-            bits, missing = self._add_numbers(column, missing, marker)
-        elif self.family == Family.MOMENT:
-            bits = self._add_moments(column, missing)
-        elif self.family == Family.LABEL:
-            bits = self._add_labels(column)
+            bits, missing = self._add_numbers(column, marker)
+        else:
+            missing, bits = column.is_null().to_numpy(zero_copy_only=False), np.zeros(len(column), np.uint64)
+            if self.family == Family.MOMENT:
+                bits = self._add_moments(column, missing)
+            elif self.family == Family.LABEL:
+                bits = self._add_labels(column)
         n_missing = int(np.count_nonzero(missing))
         self.n, self.n_missing = self.n + len(column) - n_missing, self.n_missing + n_missing
         return bits, missing
@@ -85,16 +86,8 @@ class ColumnFacts:
             setattr(self, name, data[name])
         self.counts = None if data["counts"] is None else Counter(dict(map(tuple, data["counts"])))
 
-    def _add_numbers(self, column: Any, missing: Missing, marker: float) -> tuple[Bits, Missing]:
-        pa = require("pyarrow", "reading batches", "cli")
-        filled = column.fill_null(False if pa.types.is_boolean(column.type) else 0) if missing.any() else column
-        if pa.types.is_boolean(column.type):
-            filled = filled.cast(pa.uint8())
-        own = filled.to_numpy(zero_copy_only=False) if not pa.types.is_decimal(column.type) else None
-        values = (filled.cast(pa.float64()).to_numpy() if own is None else own).astype(np.float64)
-        missing = missing | np.isnan(values)
-        if marker == marker:
-            missing |= (values if own is None else own) == marker
+    def _add_numbers(self, column: Any, marker: float) -> tuple[Bits, Missing]:
+        values, missing = numbers_of(column, marker)
         observed = values[~missing] if missing.any() else values
         if len(observed):
             low, high = float(observed.min()), float(observed.max())
@@ -114,7 +107,7 @@ class ColumnFacts:
         if len(observed):
             low = int(observed.min())
             self._widen(low, int(observed.max()), int(np.gcd.reduce(observed - low)))
-        return numbers.astype(np.int64).view(np.uint64)
+        return np.asarray(numbers.astype(np.int64).view(np.uint64))
 
     def _add_labels(self, column: Any) -> Bits:
         if self.counts is not None:
@@ -137,6 +130,21 @@ class ColumnFacts:
         self.counts.update(counts)
         if len(self.counts) > _MOST_LABELS:
             self.counts = None
+
+
+def numbers_of(column: Any, marker: float) -> tuple[NDArray[np.float64], Missing]:
+    """The numbers of an Arrow array, and where they are null, NaN or the ``marker``."""
+    pa = require("pyarrow", "reading batches", "cli")
+    if pa.types.is_boolean(column.type):
+        column = column.cast(pa.uint8())
+    elif pa.types.is_decimal(column.type):
+        column = column.cast(pa.float64())
+    own = column.to_numpy(zero_copy_only=False)  # nulls are NaN
+    values = own.astype(np.float64, copy=False)
+    missing = np.isnan(values)
+    if marker == marker:
+        missing |= own == (own.dtype.type(marker) if own.dtype.kind == "f" else marker)
+    return values, missing
 
 
 _PLAIN = ("n", "n_missing", "low", "high", "whole", "step")

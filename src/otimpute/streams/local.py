@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 from .._optional import require
+from .._text import listed
 
 _ROWS_PER_BATCH = 1 << 17
 _ROWS_PER_PART = 1 << 20
@@ -31,12 +34,43 @@ class LocalParts:
 def dataset_source(dataset: Any) -> LocalParts:
     """A pyarrow Dataset: a part is some row groups of a Parquet file, or another file as a whole."""
     parts = []
+    schema = dataset.schema
+    given = getattr(getattr(dataset, "partitioning", None), "schema", None)  # columns that the names of folders tell
     for fragment in dataset.get_fragments():
-        groups = _row_groups(fragment)
+        path = getattr(fragment, "path", "")
+        with _about(path):
+            groups = _row_groups(fragment)
+            _check_schema(fragment.physical_schema, schema, [] if given is None else given.names)
         for k, rows in enumerate(groups):
-            name = f"{getattr(fragment, 'path', '')} {_written(fragment)} {k} of {len(groups)}"
-            parts.append(LocalPart(name, lambda rows=rows: rows.to_batches(schema=dataset.schema, batch_size=_ROWS_PER_BATCH)))
-    return LocalParts(dataset.schema, parts)
+            name = f"{path} {_written(fragment)} {k} of {len(groups)}"
+            parts.append(LocalPart(name, partial(_batches_of, rows, schema, path)))
+    return LocalParts(schema, parts)
+
+
+def _batches_of(rows: Any, schema: Any, path: str) -> Iterator[Any]:
+    with _about(path):
+        yield from rows.to_batches(schema=schema, batch_size=_ROWS_PER_BATCH)
+
+
+def _check_schema(found: Any, wanted: Any, given: Sequence[str]) -> None:
+    """Refuse a file whose columns are not those of the others: missing ones would be read as missing values."""
+    for field in wanted:
+        if field.name not in found.names and field.name not in given:
+            raise ValueError(f"no column {field.name!r}, which other files have; there are {listed(found.names, 20)}")
+        if field.name in found.names and found.field(field.name).type != field.type:
+            raise ValueError(f"column {field.name!r} is {found.field(field.name).type}, in other files it is {field.type}")
+
+
+@contextmanager
+def _about(path: str) -> Iterator[None]:
+    """Begin errors of a file with its name."""
+    try:
+        yield
+    except (ValueError, OSError) as error:
+        said = str(error).partition("\n")[0]
+        if not path or path in said:
+            raise
+        raise ValueError(f"{path}: {said}") from error
 
 
 def polars_source(frame: Any) -> LocalParts:

@@ -121,7 +121,7 @@ def bits_of_labels(labels: Any) -> NDArray[np.uint64]:
     texts = map(str, encoded.dictionary.to_pylist())
     known = [int.from_bytes(hashlib.blake2b(text.encode(), digest_size=8).digest(), "little") for text in texts]
     indices = encoded.indices.fill_null(len(known)).to_numpy(zero_copy_only=False)
-    return np.array([*known, 0], np.uint64)[indices]
+    return np.asarray(np.array([*known, 0], np.uint64)[indices])
 
 
 @compiled

@@ -77,7 +77,8 @@ def scan(
     min_observed : int, default=1000
         Of how many rows with a value of a column there are at least in the sample; rows are added for sparse columns.
     rounds : int, default=1
-        How often a Gaussian learned from the sample is improved by a step of EM over all rows; each reads them once more.
+        How often a Gaussian learned from the sample is improved by a step of EM over all rows; each reads them once more, as
+        one does for the means. With 0 they are those of the sample.
     checkpoint : path or None, default=None
         A file that says how far the reading has come. A fit that was stopped goes on from there, with the same result.
     verbose : int, default=0
@@ -94,7 +95,7 @@ def scan(
     """
     check_count("sample_rows", sample_rows)
     check_count("min_observed", min_observed)
-    check_count("rounds", rounds)
+    check_count("rounds", rounds, at_least=0)
     source = _source_of(X)
     if source is None:
         raise TypeError(
@@ -122,6 +123,5 @@ def _source_of(X: Any) -> Any:
     for package, _ in sorted(names):
         if package in _ENGINES:
             return import_module(f"otimpute.{_ENGINES[package]}").source(X)
-    if isinstance(X, BatchSource) and not isinstance(X, type):
-        return X
-    return None
+    is_table = any(package == "polars" for package, _ in names)  # whose frames have a schema and fold columns
+    return X if isinstance(X, BatchSource) and not is_table else None
