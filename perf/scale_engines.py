@@ -3,16 +3,18 @@
     python perf/scale_engines.py [ray spark dask] [--rows 400000] [--repeats 3] [--json FILE]
 
 Each engine reads the same Parquet files, imputes them on two cores, and throws the rows away. Each is run on some files and on
-four times as many: what the others take more is what rows cost, without the start of workers, which is told beside it. Core
-seconds are those of all processes of the engine, the JVM and the driver among them: they depend less than the clock on the
-wall on what else the machine does, and local runs in turn with the engine. "nothing" passes rows through a Python function
-that returns them: what the engine itself takes for that. "of the work" is what is left of local speed beside that: local /
-(engine − nothing + local's reading). Spark's own `Imputer` (means) is the floor that its users know.
+four times as many: what the others take more is what rows cost, without the start of workers, which is told beside it. (Ray
+starts actors for every run, so there rows are counted from when a quarter of them is done.) Core seconds are those of all
+processes of the engine, the JVM and the driver among them: they depend less than the clock on the wall on what else the machine
+does, and local runs in turn with the engine. "nothing" passes rows through a Python function that returns them: what the engine
+itself takes for that. "of the work" is what is left of local speed beside that: local / (engine − nothing + local's reading).
+Spark's own `Imputer` (means) is the floor that its users know.
 """
 
 from __future__ import annotations
 
 import argparse
+import itertools
 import json
 import logging
 import os
@@ -40,7 +42,7 @@ from otimpute import AutoImputer
 from otimpute.baselines import MeanImputer
 from otimpute.distributed import impute
 
-N_COLUMNS, N_FILES = 20, 8
+N_COLUMNS, N_FILES = 20, 16
 ENGINES = ("ray", "spark", "dask")
 
 
@@ -58,32 +60,31 @@ def write_files(folder: Path, n_rows: int) -> pa.Table:
     return table.slice(0, 2000)
 
 
-class CoreSeconds:
-    """Of this process and all that it starts while the block runs, those that end in it among them."""
+class Clock:
+    """Core seconds of this process and all that it started, those that have ended among them, and seconds."""
 
-    def __enter__(self) -> CoreSeconds:
+    def __enter__(self) -> Clock:
         self._seconds: dict[int, float] = {}
         self._watching = 0.0
-        self._look()
-        self._before = dict(self._seconds)
         self._over = threading.Event()
         self._watch = threading.Thread(target=self._look_often)
-        self._begun = time.perf_counter()
+        self._look()
         self._watch.start()
         return self
 
     def __exit__(self, *_: object) -> None:
-        self.wall = time.perf_counter() - self._begun
         self._over.set()
         self._watch.join()
+
+    def now(self) -> np.ndarray:
         self._look()
-        self.cores = sum(now - self._before.get(pid, 0.0) for pid, now in self._seconds.items()) - self._watching
+        return np.array([sum(self._seconds.values()) - self._watching, time.perf_counter()])
 
     def _look_often(self) -> None:
         begun = time.thread_time()
         while not self._over.wait(0.2):
             self._look()
-        self._watching = time.thread_time() - begun
+            self._watching = time.thread_time() - begun
 
     def _look(self) -> None:
         for process in [psutil.Process(), *psutil.Process().children(recursive=True)]:
@@ -109,14 +110,15 @@ def ray(n_workers: int = 2) -> Iterator[Callable[..., None]]:
     ray.data.DataContext.get_current().enable_progress_bars = False
     logging.getLogger("ray.data").setLevel(logging.ERROR)
 
-    def run(folder: str, imputer: Any, n_workers: int = n_workers) -> None:
-        frame = ray.data.read_parquet(folder)
+    def run(folder: str, imputer: Any, n_workers: int = n_workers) -> Any:
+        frame = ray.data.read_parquet(folder, override_num_blocks=N_FILES)
         if imputer is None:
             frame = frame.map_batches(nothing, batch_format="pyarrow", batch_size=None, concurrency=n_workers)
         else:
             frame = impute(frame, imputer, concurrency=n_workers)
-        for _ in frame.iter_internal_ref_bundles():  # the rows stay where they are
-            pass
+        return itertools.accumulate(
+            bundle.num_rows() for bundle in frame.iter_internal_ref_bundles()
+        )  # they stay where they are
 
     yield run
     ray.shutdown()
@@ -170,15 +172,22 @@ def nothing(batches: Any) -> Any:
     return batches
 
 
-def taken(run: Callable[..., None], folder: Path, *args: Any) -> np.ndarray:
-    """Core seconds and seconds of few files, and of the others."""
-    found = []
-    for name in ("few", "all"):
-        with CoreSeconds() as seconds:
-            run(str(folder / name), *args)
-        found.append((seconds.cores, seconds.wall))
-    few, everything = np.array(found)
-    return np.array([few - (everything - few) / 3, everything - few])
+def taken(run: Callable[..., Any], folder: Path, n_rows: int, *args: Any) -> np.ndarray:
+    """Core seconds and seconds that a run takes at its start, and per row."""
+    with Clock() as clock:
+        times = [clock.now()]
+        marks = []
+        for name in ("few", "all"):
+            told = run(str(folder / name), *args)
+            if told is not None:  # an engine that says how many rows are done, so that the start of its workers can be left out
+                marks = [(0, clock.now()), *((rows, clock.now()) for rows in told)]
+            times.append(clock.now())
+    if marks:
+        (n_begun, begun), (n_all, ended) = next(mark for mark in marks if mark[0] >= n_rows / 4), marks[-1]
+        per_row = (ended - begun) / (n_all - n_begun)
+        return np.array([ended - marks[0][1] - per_row * n_all, per_row])
+    few, everything = np.diff(times, axis=0)
+    return np.array([few - (everything - few) / 3, (everything - few) / (n_rows * 3 / 4)])
 
 
 def measure(engines: list[str], n_rows: int, repeats: int) -> Iterator[dict[str, Any]]:
@@ -197,18 +206,20 @@ def measure(engines: list[str], n_rows: int, repeats: int) -> Iterator[dict[str,
                 if engine == "spark":
                     run.fit_own(str(folder / "all"))  # type: ignore[attr-defined]
                     cases += [("Spark's own mean", "spark", ())]
-                run(str(folder / "few"), imputers["auto"])  # started
+                list(run(str(folder / "few"), imputers["auto"]) or ())  # started
                 floor = 0.0
                 for name, imputer, args in cases:
                     alike = None if imputer == "spark" else imputer
                     pairs = np.array(
-                        [(taken(local, folder, alike), taken(run, folder, imputer, *args)) for _ in range(repeats)]
+                        [
+                            (taken(local, folder, n_rows, alike), taken(run, folder, n_rows, imputer, *args))
+                            for _ in range(repeats)
+                        ]
                     )  # [repeats, local or engine, start or rows, core seconds or seconds]
                     here, there = np.median(pairs[:, :, 1], axis=0)
-                    microseconds = 1e6 / (n_rows * 3 / 4)
                     line = {
-                        "engine": engine, "imputer": name, "local_us": here[0] * microseconds, "us": there[0] * microseconds,
-                        "rows_per_second": n_rows * 3 / 4 / there[1], "start_core_seconds": float(np.median(pairs[:, 1, 0, 0])),
+                        "engine": engine, "imputer": name, "local_us": 1e6 * here[0], "us": 1e6 * there[0],
+                        "rows_per_second": 1 / there[1], "start_core_seconds": float(np.median(pairs[:, 1, 0, 0])),
                     }  # fmt: skip
                     if name == "nothing":
                         floor, reading = line["us"], line["local_us"]

@@ -101,9 +101,16 @@ def describe_rows(batches: Iterable[Any]) -> bytes:
     for batch in batches:
         keys += batch.column("key").to_pylist()
         schemas.add(str(batch.schema.remove_metadata()))
-    return json.dumps({"keys": keys, "schemas": sorted(schemas), "process": os.getpid()}).encode()
+    return json.dumps({"keys": keys, "schemas": sorted(schemas), "processes": [os.getpid()]}).encode()
 
 
-def count_rows(batches: Iterable[Any]) -> bytes:
-    """A fold: how many rows there are."""
-    return str(sum(batch.num_rows for batch in batches)).encode()
+def combine_descriptions(states: Iterable[bytes]) -> bytes:
+    """The same of several parts."""
+    described = [json.loads(state) for state in states]
+    return json.dumps(
+        {
+            "keys": [key for each in described for key in each["keys"]],
+            "schemas": sorted({schema for each in described for schema in each["schemas"]}),
+            "processes": sorted({process for each in described for process in each["processes"]}),
+        }
+    ).encode()

@@ -20,7 +20,11 @@ INSTALL = re.compile(r"[Tt]o run [^`:]*: `pip install ([^`]+)`")
 RunPage = Callable[..., Outcome]
 
 
-ENGINES = {"Ray Data": "ray", "Spark": "spark", "Dask": "dask"}  # sections whose examples need an engine, and nothing before them
+ENGINES = {
+    "Ray Data": "ray",
+    "Spark": "spark",
+    "Dask": "dask",
+}  # sections whose examples need an engine, and nothing before them
 
 
 def examples(page: Path, section: str = "") -> Iterator[Block]:

@@ -11,12 +11,12 @@ from .._optional import require
 from .contract import imputer_of, model_for
 from .files import FileOutcome, FileTask, impute_file
 from .local import n_cores
-from .parts import batches_of, merged_schema, schema_state
+from .parts import COMBINED, batches_of, merged_schema, schema_state
 from .remote_files import outcomes
 
 if TYPE_CHECKING:
     from ..estimator import BaseImputer
-    from ..streams import Fold
+    from ..streams import Combine, Fold
 
 _PURPOSE = "frames of Dask"
 
@@ -58,14 +58,17 @@ class DaskFrame:
             self._schema = merged_schema(self._states(_schema_of_partition))
         return self._schema
 
-    def fold(self, fold: Fold) -> Iterator[bytes]:
-        """What ``fold`` makes of each partition, some of them at a time."""
-        return self._states(partial(_fold_partition, fold, self.schema))
+    def fold(self, fold: Fold, combine: Combine) -> Iterator[bytes]:
+        """What ``fold`` makes of the partitions; workers combine what there is of several."""
+        return self._states(partial(_fold_partition, fold, self.schema), combine)
 
-    def _states(self, make_state: Any) -> Iterator[bytes]:
+    def _states(self, make_state: Any, combine: Combine | None = None) -> Iterator[bytes]:
         dask = require("dask", _PURPOSE, "dask")
         task, apply = dask.delayed(make_state), dask.delayed(_apply)  # one task that all others need, as it may be large
         states = [apply(task, rows) for rows in self._frame.to_delayed()]
+        while combine is not None and len(states) > COMBINED:
+            task = dask.delayed(combine)
+            states = [apply(task, states[begin : begin + COMBINED]) for begin in range(0, len(states), COMBINED)]
         client = _client_in_use()
         if client is not None:
             ready = require("dask.distributed", _PURPOSE, "dask").as_completed(client.compute(states))

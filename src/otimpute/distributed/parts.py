@@ -7,6 +7,7 @@ from typing import Any
 
 from .._optional import require
 
+COMBINED = 16  # results of a fold that become one
 _ROWS, _BYTES = 1 << 15, 1 << 24  # more rows at a time are no faster; a batch is copied a few times
 
 
@@ -31,6 +32,12 @@ def regrouped(batches: Iterable[Any]) -> Iterator[Any]:
         yield from batches_of(pa.Table.from_batches(waiting))
 
 
+def batch_of_states(states: list[bytes]) -> Any:
+    """Results of a fold as a record batch, for engines whose workers return rows."""
+    pa = require("pyarrow", "Arrow tables", "cli")
+    return pa.record_batch({"state": pa.array(states, pa.binary())})
+
+
 def schema_state(part: Any) -> bytes:
     """The schema of one part, a pyarrow Table, as bytes."""
     state: bytes = part.schema.remove_metadata().serialize().to_pybytes()
@@ -50,4 +57,4 @@ def merged_schema(states: Iterable[bytes]) -> Any:
 
 
 def _rows_per_batch(rows: Any) -> int:
-    return max(min(_ROWS, _BYTES * rows.num_rows // max(rows.nbytes, 1)), 1)
+    return max(min(_ROWS, _BYTES * int(rows.num_rows) // max(int(rows.nbytes), 1)), 1)

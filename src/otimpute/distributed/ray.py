@@ -11,14 +11,15 @@ from typing import TYPE_CHECKING, Any
 from .._optional import require
 from .contract import impute_batches, model_for
 from .files import FileOutcome, FileTask, impute_file
-from .parts import batches_of, merged_schema, schema_state
+from .parts import COMBINED, batch_of_states, batches_of, merged_schema, schema_state
 from .remote_files import outcomes
 
 if TYPE_CHECKING:
     from ..estimator import BaseImputer
-    from ..streams import Fold
+    from ..streams import Combine, Fold
 
 _PURPOSE = "datasets of Ray"
+_LEVELS = 2  # of combining: the number of blocks is not known before they are read
 _ATTEMPTS = 3  # of a file whose worker died
 _BY_BLOCK = {"batch_format": "pyarrow", "batch_size": None}
 
@@ -64,12 +65,15 @@ class RayDataset:
             self._schema = _known_schema(self._dataset) or merged_schema(self._states(schema_state))
         return self._schema
 
-    def fold(self, fold: Fold) -> Iterator[bytes]:
-        """What ``fold`` makes of each block, as soon as it is there."""
-        return self._states(partial(_fold_block, fold, self.schema))
+    def fold(self, fold: Fold, combine: Combine) -> Iterator[bytes]:
+        """What ``fold`` makes of the blocks; workers combine what there is of several."""
+        return self._states(partial(_fold_block, fold, self.schema), combine)
 
-    def _states(self, make_state: Any) -> Iterator[bytes]:
+    def _states(self, make_state: Any, combine: Combine | None = None) -> Iterator[bytes]:
         states = self._dataset.map_batches(partial(_state_of_block, make_state), **_BY_BLOCK)
+        if combine is not None:
+            for _ in range(_LEVELS):
+                states = states.map_batches(partial(_combined, combine), batch_format="pyarrow", batch_size=COMBINED)
         for batch in states.iter_batches(batch_format="pyarrow", batch_size=None):
             yield from batch["state"].to_pylist()
 
@@ -117,5 +121,12 @@ def _fold_block(fold: Fold, schema: Any, block: Any) -> bytes:
 
 
 def _state_of_block(make_state: Any, block: Any) -> Any:
-    pa = require("pyarrow", "Arrow tables", "cli")
-    return pa.table({"state": pa.array([make_state(block)], pa.large_binary())})
+    return _table_of([make_state(block)])
+
+
+def _combined(combine: Combine, states: Any) -> Any:
+    return _table_of([combine(states["state"].to_pylist())])
+
+
+def _table_of(states: list[bytes]) -> Any:
+    return require("pyarrow", "Arrow tables", "cli").Table.from_batches([batch_of_states(states)])

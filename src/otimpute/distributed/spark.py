@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 import sys
 from collections.abc import Iterable, Iterator, Sequence
@@ -12,12 +13,12 @@ from uuid import uuid4
 from .._optional import require
 from .contract import impute_batches, model_for
 from .files import FileOutcome, FileTask, impute_file
-from .parts import regrouped
+from .parts import COMBINED, batch_of_states, regrouped
 from .remote_files import outcomes
 
 if TYPE_CHECKING:
     from ..estimator import BaseImputer
-    from ..streams import Fold
+    from ..streams import Combine, Fold
 
 _PURPOSE = "frames of Spark"
 _ATTEMPTS = 3  # of a task whose worker died
@@ -48,20 +49,22 @@ class SparkFrame:
         self._frame = frame
         self.schema = _arrow_schema(frame)
 
-    def fold(self, fold: Fold) -> Iterator[bytes]:
-        """What ``fold`` makes of some partitions after the other; results wait in the executors, and come one by one."""
+    def fold(self, fold: Fold, combine: Combine) -> Iterator[bytes]:
+        """What ``fold`` makes of the partitions; executors combine what there is of several."""
         n_parts = _PARTS_PER_CORE * _context_of(self._frame).defaultParallelism
-        states = self._frame.coalesce(n_parts).mapInArrow(partial(_state_of_partition, fold), "state binary").persist()
-        try:
-            states.count()  # all at once, for an iterator would have one computed after the other
-            yield from (bytes(row.state) for row in states.toLocalIterator())
-        finally:
-            states.unpersist()
+        states = self._frame.coalesce(n_parts).mapInArrow(partial(_state_of_partition, fold), "state binary")
+        while n_parts > COMBINED:
+            n_parts = math.ceil(n_parts / COMBINED)
+            states = states.repartition(n_parts).mapInArrow(partial(_combined_partition, combine), "state binary")
+        return (bytes(row.state) for row in states.collect())
 
 
 def _state_of_partition(fold: Fold, batches: Iterable[Any]) -> Iterator[Any]:
-    pa = require("pyarrow", "Arrow tables", "cli")
-    yield pa.record_batch({"state": pa.array([fold(regrouped(batches))], pa.binary())})
+    yield batch_of_states([fold(regrouped(batches))])
+
+
+def _combined_partition(combine: Combine, batches: Iterable[Any]) -> Iterator[Any]:
+    yield batch_of_states([combine(state for batch in batches for state in batch["state"].to_pylist())])
 
 
 def run_files(tasks: Sequence[FileTask], model: bytes, n_workers: int | None = None) -> Iterator[FileOutcome]:
