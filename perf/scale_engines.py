@@ -3,18 +3,19 @@
     python perf/scale_engines.py [ray spark dask] [--rows 400000] [--repeats 3] [--json FILE]
 
 Each engine reads the same Parquet files, imputes them on two cores, and throws the rows away. Each is run on some files and on
-four times as many: what the others take more is what rows cost, without the start of workers, which is told beside it. (Ray
-starts actors for every run, so there rows are counted from when a quarter of them is done.) Core seconds are those of all
-processes of the engine, the JVM and the driver among them: they depend less than the clock on the wall on what else the machine
-does, and local runs in turn with the engine. "nothing" passes rows through a Python function that returns them: what the engine
-itself takes for that. "of the work" is what is left of local speed beside that: local / (engine − nothing + local's reading).
-Spark's own `Imputer` (means) is the floor that its users know.
+four times as many: what the others take more is what rows cost, without the start of workers, which is told beside it. Core
+seconds are those of all processes of the engine, the JVM and the driver among them: they depend less than the clock on the wall
+on what else the machine does, and local runs in turn with the engine. Ray starts actors in every run, and their start takes
+longer than the rows: its own statistics of blocks are shown instead, processor seconds and the time to write blocks.
+
+"nothing" passes rows through a Python function that returns them: what the engine itself takes for that. "of the work" is what
+is left of local speed beside that: local / (engine − nothing + local's reading). Spark's own `Imputer` (means) is the floor
+that its users know.
 """
 
 from __future__ import annotations
 
 import argparse
-import itertools
 import json
 import logging
 import os
@@ -116,9 +117,11 @@ def ray(n_workers: int = 2) -> Iterator[Callable[..., None]]:
             frame = frame.map_batches(nothing, batch_format="pyarrow", batch_size=None, concurrency=n_workers)
         else:
             frame = impute(frame, imputer, concurrency=n_workers)
-        return itertools.accumulate(
-            bundle.num_rows() for bundle in frame.iter_internal_ref_bundles()
-        )  # they stay where they are
+        bundles = frame.iter_internal_ref_bundles()  # the rows stay where they are
+        stats = [block.metadata.exec_stats for bundle in bundles for block in bundle.blocks]
+        cores = sum(each.cpu_time_s + (each.block_ser_time_s or 0) for each in stats)
+        begun, ended = min(each.start_time_s for each in stats), max(each.start_time_s + each.wall_time_s for each in stats)
+        return np.array([cores, ended - begun])
 
     yield run
     ray.shutdown()
@@ -176,17 +179,12 @@ def taken(run: Callable[..., Any], folder: Path, n_rows: int, *args: Any) -> np.
     """Core seconds and seconds that a run takes at its start, and per row."""
     with Clock() as clock:
         times = [clock.now()]
-        marks = []
         for name in ("few", "all"):
             told = run(str(folder / name), *args)
-            if told is not None:  # an engine that says how many rows are done, so that the start of its workers can be left out
-                marks = [(0, clock.now()), *((rows, clock.now()) for rows in told)]
             times.append(clock.now())
-    if marks:
-        (n_begun, begun), (n_all, ended) = next(mark for mark in marks if mark[0] >= n_rows / 4), marks[-1]
-        per_row = (ended - begun) / (n_all - n_begun)
-        return np.array([ended - marks[0][1] - per_row * n_all, per_row])
     few, everything = np.diff(times, axis=0)
+    if told is not None:
+        return np.array([everything - told, told / n_rows])
     return np.array([few - (everything - few) / 3, (everything - few) / (n_rows * 3 / 4)])
 
 
@@ -206,7 +204,7 @@ def measure(engines: list[str], n_rows: int, repeats: int) -> Iterator[dict[str,
                 if engine == "spark":
                     run.fit_own(str(folder / "all"))  # type: ignore[attr-defined]
                     cases += [("Spark's own mean", "spark", ())]
-                list(run(str(folder / "few"), imputers["auto"]) or ())  # started
+                run(str(folder / "few"), imputers["auto"])  # started
                 floor = 0.0
                 for name, imputer, args in cases:
                     alike = None if imputer == "spark" else imputer
