@@ -5,8 +5,10 @@
 
 fit     CPU seconds of a fit on one thread: ours, those of the version in CHECKOUT (``git worktree add CHECKOUT 0d07df2``),
         ICE's and missForest's (100 trees; only on tables where it takes minutes, not hours), and the RMSE of all
-cores   seconds of a fit on so many threads, by default one and all cores (the shortest of ``--repeat`` fits); the share of one
-        thread's time that is spent outside of work that threads share; whether all give the same bits
+cores   seconds of a fit on so many threads, by default one and all cores (the shortest of ``--repeat`` fits); how many times as
+        much the machine does with the most threads at best: as many fits on one thread each side by side, which share nothing
+        but memory and caches; CPU seconds over those on one thread; the share of one thread's time that is spent outside of
+        work that threads share; whether all give the same bits
 apply   new rows a CPU second for a model of 3,000 × 20, beside ICE and Gaussian EM; their RMSE; the size of the model file
 start   seconds of a first fit with nothing compiled, and of ``otimpute impute`` of a small CSV file, first and second run
 
@@ -25,6 +27,7 @@ import sys
 import tempfile
 import time
 import warnings
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 for variable in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
@@ -173,8 +176,8 @@ def _mean(ratios: list[float]) -> float:
 def show_cores(sizes: list[str], threads: list[int], repeat: int) -> None:
     columns = [f"{k} thread{'s' * (k > 1)}" for k in threads]
     print(
-        f"\n| rows × columns | {' | '.join(columns)} | times as fast | not shared | same bits |\n|"
-        + "---|" * (len(threads) + 4)
+        f"\n| rows × columns | {' | '.join(columns)} | times as fast | at best | CPU | not shared | same bits |\n|"
+        + "---|" * (len(threads) + 6)
     )
     for size in sizes:
         n, d = map(int, size.split("x"))
@@ -182,9 +185,19 @@ def show_cores(sizes: list[str], threads: list[int], repeat: int) -> None:
         seconds = [min(each["wall"] for each in of_threads) for of_threads in zip(*fits, strict=True)]
         ratios = ", ".join(f"{seconds[0] / each:.2f}" for each in seconds[1:])
         same = "yes" if len({each["bits"] for one in fits for each in one}) == 1 else "no"
+        cpu = [min(each["cpu"] for each in of_threads) for of_threads in zip(*fits, strict=True)]
+        busier = ", ".join(f"× {each / cpu[0]:.2f}" for each in cpu[1:])
         outside = measure("outside", n, d)["share"]
         shown = " | ".join(f"{each:.2f} s" for each in seconds)
-        print(f"| {n:,} × {d} | {shown} | {ratios} | {outside:.1%} | {same} |", flush=True)
+        best = at_best(n, d, threads[-1], seconds[0])
+        print(f"| {n:,} × {d} | {shown} | {ratios} | {best:.2f} | {busier} | {outside:.1%} | {same} |", flush=True)
+
+
+def at_best(n: int, d: int, k: int, alone: float) -> float:
+    """How many times as much ``k`` processes with a fit each do as a single one, which takes ``alone`` seconds."""
+    with ThreadPoolExecutor(k) as pool:
+        side_by_side = list(pool.map(lambda _: measure("fit", "auto", n, d, 1)["wall"], range(k)))
+    return alone * sum(1 / each for each in side_by_side)
 
 
 def show_apply(old: Path | None) -> None:

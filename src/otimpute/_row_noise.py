@@ -31,6 +31,16 @@ def keys_by_content(values: NDArray[np.floating], missing: NDArray[np.bool_], se
     return key
 
 
+def other_keys(keys: NDArray[np.uint64], which: int) -> NDArray[np.uint64]:
+    """Keys of the same rows whose random numbers have nothing to do with those of ``keys``; the 0-th are ``keys`` themselves.
+
+    >>> keys = keys_by_place(2, 0)
+    >>> bool((other_keys(keys, 0) == keys).all()), bool((other_keys(keys, 1) == keys).any())
+    (True, False)
+    """
+    return keys if which == 0 else _mixed(keys ^ _mixed(np.full(1, which, dtype=np.uint64)))
+
+
 def uniform(keys: NDArray[np.uint64], which: int) -> NDArray[np.float64]:
     """The ``which``-th random number between 0 and 1 of each row."""
     with np.errstate(over="ignore"):

@@ -213,7 +213,7 @@ class Maybe(Kind):
 
 
 class IfThere(Maybe):
-    """An attribute that not every fit leaves."""
+    """An attribute that not every fit leaves, or a field that is left out where it is None, its default."""
 
 
 @dataclass(frozen=True)
@@ -350,7 +350,11 @@ class RecordOf(Kind):
     classes: tuple[type, ...]
 
     def pack(self, value: Any, place: Place) -> Any:
-        tree = {name: kind.pack(getattr(value, name), place.at(name)) for name, kind in fields_of(value.__class__).items()}
+        tree = {
+            name: kind.pack(getattr(value, name), place.at(name))
+            for name, kind in fields_of(value.__class__).items()
+            if not isinstance(kind, IfThere) or getattr(value, name) is not None
+        }
         return tree if len(self.classes) == 1 else {type(value).__name__: tree}
 
     def unpack(self, tree: Any, place: Place) -> Any:
@@ -362,9 +366,10 @@ class RecordOf(Kind):
             (name, tree) = next(iter(tree.items()))
             cls = by_name[name]
         kinds, place = fields_of(cls), place.at(cls.__name__, record=True)
-        if not isinstance(tree, dict) or tree.keys() != kinds.keys():
+        required = {name for name, kind in kinds.items() if not isinstance(kind, IfThere)}
+        if not isinstance(tree, dict) or not required <= tree.keys() <= kinds.keys():
             place.fail(f"must have the fields {', '.join(kinds)}")
-        values = {name: kind.unpack(tree[name], place.at(name)) for name, kind in kinds.items()}
+        values = {name: kind.unpack(tree[name], place.at(name)) for name, kind in kinds.items() if name in tree}
         try:
             return cls(**values)
         except ValueError as error:  # a class refuses what makes no sense to it

@@ -268,10 +268,11 @@ def test_the_paper_suite_is_the_papers_experiment() -> None:
 
 def test_suites_compare_every_imputer_we_have() -> None:
     of_auto = {"auto", "auto_distribution", "gaussian_mixture", "extra_trees", "kernel_ridge"}
+    of_several_tables = {"chained"}  # a draw of it is no best guess: compared in docs/studies/multiple_imputation.md
     for name in ("paper", "oos", "runtime"):
         methods = load_suite(name).methods
-        assert {method.imputer for method in methods} == set(METHODS) - of_auto
-        assert [method.name for method in methods] == sort_methods(set(METHODS) - of_auto)
+        assert {method.imputer for method in methods} == set(METHODS) - of_auto - of_several_tables
+        assert [method.name for method in methods] == sort_methods(set(METHODS) - of_auto - of_several_tables)
     assert of_auto < {method.name for method in load_suite("auto").methods}
     assert "linear_rr" in {method.name for method in load_suite("smoke").methods}
 

@@ -68,8 +68,8 @@ def test_a_file_that_is_not_there_is_not_found(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"version": 3}, r"a MeanImputer written by otimpute .* in version 3, .* reads version 2; upgrade"),
-        ({"version": 1}, "in version 1.*fit and save it again"),
+        ({"version": 4}, r"a MeanImputer written by otimpute .* in version 4, .* reads version 3; upgrade"),
+        ({"version": 2}, "in version 2.*fit and save it again"),
         ({"imputer": "TelepathicImputer"}, "a TelepathicImputer written by .* does not know; upgrade"),
         ({"imputer": "os.system"}, "does not know"),
         ({"parameters": {"telepathy": 1}}, r"parameters that it has not got here, \['telepathy'\]; upgrade"),

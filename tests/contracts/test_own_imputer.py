@@ -111,3 +111,42 @@ def test_it_takes_part_in_a_benchmark(tmp_path: Path, monkeypatch: pytest.Monkey
     scores = {record.task.method: record.scores["train"]["rmse"] for record in report.done}
     assert scores.keys() == {"mean", "mine"}
     assert scores["mean"] < scores["mine"] < 2
+
+
+class WeighingImputer(QuantileImputer):
+    """Fills in weighted means."""
+
+    weighs_rows = True
+
+    def fit_cells(
+        self, values: np.ndarray, missing: np.ndarray, *args: Any, sample_weight: Any = None, **options: Any
+    ) -> CellFit:
+        if sample_weight is None:
+            return super().fit_cells(values, missing, *args, **options)
+        means = [np.average(x[~holes], weights=sample_weight[~holes]) for x, holes in zip(values.T, missing.T, strict=True)]
+        model = Quantiles(np.array(means))
+        return CellFit(model.impute_cells(values, missing), model)
+
+
+def test_it_gets_weights_of_rows_if_it_asks_for_them(frame: pd.DataFrame) -> None:
+    X = np.column_stack([np.arange(20.0), np.r_[np.nan, np.arange(19.0)]])
+    weight = np.r_[1.0, 3.0, np.ones(18)]
+    filled = WeighingImputer().fit_transform(X, sample_weight=weight)
+    assert filled[0, 1] == pytest.approx(np.average(np.arange(19.0), weights=weight[1:]))
+    assert WeighingImputer().fit_transform(X)[0, 1] == 9.0  # the median: no weights, no keyword
+    weight = np.random.default_rng(0).random(len(frame))
+    experts = ["gaussian_em", WeighingImputer()]
+    assert otimpute.AutoImputer(experts, n_splits=1, random_state=0).fit(frame, sample_weight=weight).left_out_ == {}
+    with pytest.raises(ValueError, match="sample_weight cannot be used by QuantileImputer"):
+        QuantileImputer().fit(frame, sample_weight=weight)
+
+
+def test_scikit_learn_routes_weights_to_it() -> None:
+    from sklearn import config_context
+    from sklearn.pipeline import make_pipeline
+
+    X, weight = np.column_stack([np.arange(9.0), np.r_[np.nan, np.arange(8.0)]]), np.r_[1.0, 5.0, np.ones(7)]
+    expected = WeighingImputer().fit(X, sample_weight=weight).transform(X)
+    with config_context(enable_metadata_routing=True):
+        routed = make_pipeline(WeighingImputer().set_fit_request(sample_weight=True)).fit(X, sample_weight=weight)
+        np.testing.assert_array_equal(routed.transform(X), expected)

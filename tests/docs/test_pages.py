@@ -86,13 +86,18 @@ def test_front_page(run_page: RunPage) -> None:
 
 
 def test_choosing_a_method(run_page: RunPage) -> None:
-    verdict, _, covered, spreads, experts, same, scores = run_page("docs/guide/choosing-a-method.md").printed
+    verdict, _, covered, spreads, experts, chosen, weighted, same, scores = run_page("docs/guide/choosing-a-method.md").printed
     assert verdict.startswith("On ")
     assert 80 <= int(covered.partition("%")[0]) <= 97
     truth, estimates, draws = ([float(part) for part in re.findall(r"\d+\.\d+", line)] for line in spreads.splitlines())
     assert truth[0] == 0 < estimates[0] < draws[0]
     assert estimates[1] < draws[1] < 1.1 * truth[1]
     assert experts == "['mean', 'gaussian_em', 'KNNImputer', 'stack']\n"
+    weights, by_trees = chosen.splitlines()
+    assert set(re.findall(r"'(\w+)'", weights)) <= {"gaussian_em", "knn"}
+    trees, mean = (float(part) for part in re.findall(r"\d+\.\d+", by_trees))
+    assert trees < mean
+    assert weighted.startswith("On ") and 0 < float(weighted.splitlines()[1]) < 1
     assert same == "True True\n"
     errors = {line.split()[0]: float(line.split()[2]) for line in scores.splitlines()}
     assert min(errors, key=errors.__getitem__) == "SinkhornImputer" and max(errors, key=errors.__getitem__) == "MeanImputer"
@@ -111,6 +116,12 @@ def test_checkpoints(run_page: RunPage) -> None:
 
 def test_gpu(run_page: RunPage) -> None:
     assert run_page("docs/guide/gpu.md").printed == ["cpu\n"]
+
+
+def test_large_tables(run_page: RunPage) -> None:
+    summary, *printed = run_page("docs/guide/large-tables.md").printed
+    assert summary.startswith("From all 6,000 rows: counts of values, ranges of numbers and dates, categories, mean and")
+    assert printed[1:3] == ["6000 0\n", "3 files, 6000 rows\n"]
 
 
 def test_mixed_tables(run_page: RunPage) -> None:

@@ -186,7 +186,7 @@ def test_errors_say_what_to_do() -> None:
     for wrong in (MeanImputer(), AutoImputer(), "mice"):
         with pytest.raises(TypeError, match=r"imputer must be None for the default, or one of ChainedImputer\(\)"):
             MultipleImputer(wrong).fit(X)
-    with pytest.raises(ValueError, match=r"no missing values.*analyse X as it is"):
+    with pytest.raises(ValueError, match=r"no missing values.*analyse it as it is"):
         MultipleImputer().fit(X.dropna())
     with pytest.raises(ValueError, match=r"column 'empty' has no observed value.*drop it"):
         MultipleImputer().fit(X.assign(empty=np.nan))

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
 from scipy.stats import norm
@@ -139,3 +141,13 @@ def test_there_must_be_something_to_score(score) -> None:
         score(np.zeros((2, 2)), np.zeros((3, 2, 2)), np.zeros((2, 2), dtype=bool))
     with pytest.raises(TypeError, match="missing must be boolean"):
         score(np.zeros((2, 2)), np.zeros((3, 2, 2)), np.ones((2, 2)))
+
+
+@pytest.mark.parametrize("metric", [crps, energy_score])
+def test_whole_weights_are_repeated_rows(metric: Any) -> None:
+    rng = np.random.default_rng(0)
+    true, draws, missing = rng.normal(size=(30, 3)), rng.normal(size=(4, 30, 3)), rng.random((30, 3)) < 0.4
+    weight = rng.integers(0, 4, 30)
+    repeated = metric(true.repeat(weight, axis=0), draws.repeat(weight, axis=1), missing.repeat(weight, axis=0))
+    assert metric(true, draws, missing, sample_weight=weight) == pytest.approx(repeated, rel=1e-9)
+    assert metric(true, draws, missing) != pytest.approx(repeated, rel=1e-3)

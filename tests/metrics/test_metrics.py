@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+from typing import Any
 
 import numpy as np
 import pytest
@@ -181,3 +182,23 @@ def test_rows_without_a_missing_value_do_not_count(score, tables) -> None:
     rows = missing.any(axis=1)
     assert not rows.all()
     assert score(*tables) == pytest.approx(score(X[rows], imputed[rows], missing[rows]))
+
+
+@pytest.mark.parametrize("metric", [mae, rmse, energy_distance, wasserstein2])
+def test_whole_weights_are_repeated_rows(metric: Any) -> None:
+    rng = np.random.default_rng(0)
+    true, imputed, missing = rng.normal(size=(30, 3)), rng.normal(size=(30, 3)), rng.random((30, 3)) < 0.4
+    weight = rng.integers(0, 4, 30)
+    repeated = metric(*(each.repeat(weight, axis=0) for each in (true, imputed, missing)))
+    assert metric(true, imputed, missing, sample_weight=weight) == pytest.approx(repeated, rel=1e-9)
+    assert metric(true, imputed, missing, sample_weight=np.full(30, 2.5)) == pytest.approx(metric(true, imputed, missing))
+    assert metric(true, imputed, missing) != pytest.approx(repeated, rel=1e-3)
+
+
+@pytest.mark.parametrize("metric", [mae, rmse, energy_distance])
+def test_weights_that_leave_nothing_to_score_are_refused(metric: Any) -> None:
+    tables = [[0.0], [1.0]], [[0.0], [2.0]], [[False], [True]]
+    with pytest.raises(ValueError, match="0 in every row with a missing value"):
+        metric(*tables, sample_weight=[1, 0])
+    with pytest.raises(ValueError, match="for 2 rows"):
+        metric(*tables, sample_weight=[1])

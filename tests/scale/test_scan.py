@@ -143,9 +143,9 @@ def test_rows_of_a_sample_are_as_frequent_as_in_the_table() -> None:
     drawn: list[pa.Table] = []
     fit_table = imputer._fit_table
 
-    def note(rows: Any, encoding: Any) -> Any:
+    def note(rows: Any, **given: Any) -> Any:
         drawn.append(rows)
-        return fit_table(rows, encoding)
+        return fit_table(rows, **given)
 
     imputer._fit_table = note
     imputer.fit(otimpute.scan(X.lazy(), sample_rows=1000, min_observed=1))

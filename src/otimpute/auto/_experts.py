@@ -21,7 +21,8 @@ from ..baselines import GaussianEMImputer, MeanImputer
 from ..catalogue import EXPERTS, METHODS, imputer_classes
 from ..estimator import BaseImputer, Unfitted
 from ..exceptions import DivergedError
-from ..fitting import CellFit, CellModel, Cells, ColumnLayout, StopReason
+from ..fitting import CellFit, CellModel, Cells, ColumnLayout, StopReason, fit_within_predictors
+from ._choices import names_to_add
 from ._left_out import OUT_OF_TIME, LeftOut, Why
 from ._scikit_learn import ScikitLearnImputer, is_scikit_learn
 
@@ -67,8 +68,8 @@ class ExpertsParameter(Kind):
 _FAILURES = (DivergedError, ArithmeticError, np.linalg.LinAlgError)
 
 
-def read_experts(experts: Any, device: str = "auto", n_jobs: int | None = None) -> dict[str, BaseImputer]:
-    """The imputers meant by ``experts``, by name; the mean is always among them.
+def read_experts(experts: Any, device: str = "auto", n_jobs: int | None = None, methods: Any = None) -> dict[str, BaseImputer]:
+    """The imputers meant by ``experts``, by name; the mean is always among them, and so are those that ``methods`` names.
 
     Those named compute on the ``device``, and with so many threads.
 
@@ -80,11 +81,15 @@ def read_experts(experts: Any, device: str = "auto", n_jobs: int | None = None) 
     if isinstance(wanted, str) or not isinstance(wanted, Sequence) or len(wanted) == 0:
         raise TypeError(f"experts must be a list of names or imputers such as ['gaussian_em', 'extra_trees'], got {experts!r}")
     found: dict[str, BaseImputer] = {MEAN: MeanImputer()}
+
+    def make(name: str) -> BaseImputer:
+        expert, given = METHODS[name].make(), {"device": device, "n_jobs": n_jobs}
+        made: BaseImputer = expert.set_params(**{name: value for name, value in given.items() if hasattr(expert, name)})
+        return made
+
     for each in wanted:
         if isinstance(each, str):
-            expert = METHODS[check_choice("a name in experts", each, EXPERTS)].make()
-            given = {"device": device, "n_jobs": n_jobs}
-            found[each] = expert.set_params(**{name: value for name, value in given.items() if hasattr(expert, name)})
+            found[each] = make(check_choice("a name in experts", each, EXPERTS))
         elif isinstance(each, BaseImputer):
             found[_unused(type(each).__name__, found)] = clone(each)
         elif is_scikit_learn(each):
@@ -94,6 +99,7 @@ def read_experts(experts: Any, device: str = "auto", n_jobs: int | None = None) 
                 f"an expert must be one of {', '.join(EXPERTS)}, or an imputer (of otimpute, scikit-learn or your own), or a "
                 f"regressor of scikit-learn, got {each!r}"
             )
+    found.update({name: make(name) for name in names_to_add(methods, found)})
     for each in found.values():
         each.check_parameters()
     return dict(sorted(found.items(), key=lambda item: EXPERTS.index(item[0]) if item[0] in EXPERTS else len(EXPERTS)))
@@ -150,6 +156,8 @@ class ExpertTask:
     missing: NDArray[np.bool_]
     seed: int
     start: Cells | None = None
+    row_weight: Cells | None = None  # [n]: how often rows count, all more than 0
+    in_any_case: bool = False  # whatever the time
 
 
 @dataclass(frozen=True)
@@ -190,12 +198,15 @@ def fit_experts_to(
 
 
 def _fit_expert(task: ExpertTask, layout: ColumnLayout, clock: Clock) -> ExpertFit:
-    begun, deadline = time.perf_counter(), clock.next_deadline()
+    begun, deadline = time.perf_counter(), math.inf if task.in_any_case else clock.next_deadline()
     seed = seed_from(int(generator(task.seed, str(task.key)).integers(2**31)))
     try:
         if not task.expert.ends_early:
             check_deadline(deadline)
-        fit = task.expert.fit_cells(task.values, task.missing, layout, seed=seed, start=task.start, deadline=deadline)
+        fit = fit_within_predictors(
+            task.expert, task.values, task.missing, layout, seed=seed, start=task.start, deadline=deadline,
+            sample_weight=task.row_weight,
+        )  # fmt: skip
     except OutOfTime:
         return ExpertFit(None, OUT_OF_TIME, time.perf_counter() - begun)
     except _FAILURES as error:

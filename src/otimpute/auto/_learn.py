@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,6 +15,8 @@ from .._threads import Workers
 from ..estimator import BaseImputer
 from ..fitting import ColumnLayout
 from ..table import ColumnKind, NumberCode
+from ._blocks import try_in_blocks
+from ._choices import Choice
 from ._class_chances import ClassChances, HiddenLabels, calibrate, class_chances
 from ._draws import DrawRule
 from ._error_bars import ErrorBars, describe_cells
@@ -23,7 +25,7 @@ from ._left_out import OUT_OF_TIME, LeftOut
 from ._model import AutoModel
 from ._panel import FittedExperts, disagreement, fit_experts
 from ._time_plan import plan_final_fit
-from ._trial import Cells, Columns, Trial, Weighed, fold_of, sample_rows, try_experts, weigh
+from ._trial import Cells, Columns, Trial, Weighed, fold_of, sample_rows, weigh
 
 _MOST_ROWS = 50_000  # that experts are fitted on; further rows are new ones to them
 _FOR_TRIAL = 0.5  # of the time there is
@@ -55,14 +57,18 @@ def learn(
     seed: int,
     n_threads: int,
     progress: Callable[[int, int], None],
+    wanted: NDArray[np.bool_] | None = None,
+    row_weight: Cells | None = None,
+    choices: Mapping[int, Choice] | None = None,
 ) -> Learned:
-    """Learn from a table with holes within about ``limit`` seconds."""
+    """Learn from a table with holes within about ``limit`` seconds; those ``wanted`` are to be imputed."""
     begun = time.perf_counter()
-    columns = Columns.of(values, missing, layout)
+    columns = Columns.of(values, missing, layout, row_weight)
     values = columns.clip_outliers(values, missing)
-    trial = try_experts(
-        experts, layout, values, missing, columns, draws=draws, n_splits=n_splits, seed=seed, n_threads=n_threads,
-        stop_at=begun + _FOR_TRIAL * limit, progress=progress,
+    trial = try_in_blocks(
+        experts, layout, values, missing, columns, wanted=missing if wanted is None else wanted, draws=draws,
+        n_splits=n_splits, seed=seed, n_threads=n_threads, stop_at=begun + _FOR_TRIAL * limit, progress=progress,
+        row_weight=row_weight, choices=choices or {},
     )  # fmt: skip
     tried, weighed, n_rows = trial.names, weigh(trial, columns), _MOST_ROWS
     if np.isfinite(limit):
@@ -71,13 +77,14 @@ def learn(
             most_rows=_MOST_ROWS, seconds_left=begun + limit - time.perf_counter(),
         )  # fmt: skip
     no_time = {name: OUT_OF_TIME for name in tried if name not in trial.names}
-    rows = sample_rows(missing, n_rows, generator(seed, "rows to fit"))
+    rows = sample_rows(missing, n_rows, generator(seed, "rows to fit"), row_weight)
     fitted = fit_experts(
         experts, layout, values[rows], missing[rows], columns, trial, weighed.weights,
         needed=(MIXTURE,) if draws else (), seed=seed, n_threads=n_threads, stop_at=begun + limit,
+        row_weight=None if row_weight is None else row_weight[rows],
     )  # fmt: skip
     if fitted.left_out.keys() & set(trial.names):  # what is said must be about those that are left
-        trial = trial.only(fitted.names)
+        trial = replace(trial.only(fitted.names), left_out={**trial.left_out, **fitted.left_out})
         weighed = weigh(trial, columns)
     model, hidden_labels = _calibrated(fitted, trial, weighed, columns, layout, values, missing, draws, fractions, seed)
     keys = keys_by_place(len(values), seed)
@@ -113,7 +120,7 @@ def _calibrated(
     std, fold = error_bars.at(described, group), fold_of(trial, columns)
     classes: list[ClassChances] = []
     hidden: list[HiddenLabels] = []
-    for first in np.flatnonzero(columns.is_first(np.arange(len(columns.group)))).tolist():
+    for first in np.flatnonzero(columns.is_first(np.arange(len(columns.group)))[layout.own]).tolist():
         place = int(layout.groups[first])
         found = class_chances(place, first, layout.codes[place], columns, values, missing, trial, fractions=fractions)
         if found is not None:
@@ -122,8 +129,7 @@ def _calibrated(
             classes.append(found)
             own = mine[::width]
             hidden.append(HiddenLabels(guess, std[own], truth, trial.stands_for[own], fold[own]))
-    codes = [layout.codes[place] for place in layout.groups]
-    numbers = [code if isinstance(code, NumberCode) else NumberCode(ColumnKind.NUMBER) for code in codes]
+    numbers = [code if isinstance(code, NumberCode) else NumberCode(ColumnKind.NUMBER) for code in layout.code_of_each]
     low, high = (np.where(np.isfinite(each), each, np.nan) for each in np.array([(one.low, one.high) for one in numbers]).T)
     classes = calibrate(classes, hidden)
     model = AutoModel(

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from .._row_noise import keys_by_content, keys_by_place, uniform
+from .._row_noise import keys_by_content, keys_by_place, other_keys, uniform
 from .._stored import Array, ListOf, RecordOf, stored
 from .._threads import ALONE, Workers, single_blas_thread
 from ..baselines.gaussian_mixture import GaussianMixtureModel
-from ..fitting import columns_of
+from ..fitting import BlockModel, CellModel, ask_model, columns_of, is_made_of
 from ._class_chances import ClassChances
 from ._draws import DrawRule, reflect
 from ._error_bars import ErrorBars, describe_cells
@@ -22,6 +24,7 @@ from ._weights import combine
 
 _ENOUGH_RESIDUALS, _MOST_RESIDUALS = 1000, 50_000  # of a column, and of all of them together
 _CHUNK = 8192  # new rows handled at a time
+Seen = Callable[[NDArray[Any]], NDArray[Any]]  # what a model may see of an array
 _FIRST_OF_CLASSES = 1 << 20  # random number of a row that categories are drawn with; those before are the mixture's
 
 
@@ -54,7 +57,7 @@ class AutoModel:
         fits = {len(part) for part in parts} == {n_groups} and len(self.low) == len(self.high) == n_coordinates
         fits &= all(each.columns.stop <= n_coordinates for each in self.classes)
         mixture = dict(zip(self.panel.names, self.panel.models, strict=True)).get(MIXTURE)
-        if not fits or (self.draws and not isinstance(mixture, GaussianMixtureModel)):
+        if not fits or (self.draws and not is_made_of(mixture, GaussianMixtureModel)):
             raise ValueError("experts, weights and columns do not go together")
 
     def impute_cells(self, values: NDArray[np.floating], missing: NDArray[np.bool_], start: Cells | None = None) -> Cells:  # noqa: ARG002
@@ -78,8 +81,7 @@ class AutoModel:
 
         def impute_chunk(chunk: slice) -> tuple[Cells, Cells]:
             rows, guesses = self._guess(values[chunk], missing[chunk])
-            own = keys_by_content(rows, missing[chunk], self.seed) if keys is None else keys[chunk]
-            return self.combine(rows, missing[chunk], guesses, own)
+            return self.combine(rows, missing[chunk], guesses, None if keys is None else keys[chunk])
 
         with single_blas_thread():
             parts = [(np.empty(0), np.empty(0)), *workers.map(impute_chunk, _chunks(len(values)))]
@@ -101,7 +103,7 @@ class AutoModel:
         return found
 
     def combine(
-        self, values: NDArray[np.floating], missing: NDArray[np.bool_], guesses: Cells, keys: NDArray[np.uint64]
+        self, values: NDArray[np.floating], missing: NDArray[np.bool_], guesses: Cells, keys: NDArray[np.uint64] | None
     ) -> tuple[Cells, Cells]:
         """Imputed entries and error bars from the experts' guesses, in the columns' units; of labels, chances to be wrong."""
         column = columns_of(missing)
@@ -119,7 +121,8 @@ class AutoModel:
             chances = each.of(z[mine], std[mine[:, 0]])
             chosen = chances[:, : each.n_classes].argmax(axis=1)
             if self.draws:
-                chosen = _draw(chances[:, : each.n_classes], uniform(keys[rows], _FIRST_OF_CLASSES + each.place))
+                own_keys = self._keys(values, missing, keys, *self._seen_for(each.first))[rows]
+                chosen = _draw(chances[:, : each.n_classes], uniform(own_keys, _FIRST_OF_CLASSES + each.place))
             if each.is_decided or self.draws:
                 own = np.arange(len(missing[0]))[each.columns]
                 cells[mine] = scaler.restore(each.corners[chosen].ravel(), np.tile(own, len(rows))).reshape(mine.shape)
@@ -164,12 +167,37 @@ class AutoModel:
         apart = disagreement(guesses, self.panel.weights[group])
         return self.error_bars.at(describe_cells(apart, conditional_std(self.panel.models, missing, self.columns)), group)
 
-    def _residuals(self, values: NDArray[np.floating], missing: NDArray[np.bool_], keys: NDArray[np.uint64]) -> Cells:
+    def _keys(
+        self, values: NDArray[np.floating], missing: NDArray[np.bool_], keys: NDArray[np.uint64] | None, seen: Seen, k: int
+    ) -> NDArray[np.uint64]:
+        """What rows are drawn with: given ones, or by what is seen of them."""
+        return keys_by_content(seen(values), seen(missing), self.seed) if keys is None else other_keys(keys, k)
+
+    def _seen_for(self, coordinate: int) -> tuple[Seen, int]:
+        """What may be seen of arrays where a coordinate is imputed."""
+        mixture = self._mixture
+        for k, block in enumerate(mixture.blocks if isinstance(mixture, BlockModel) else ()):
+            if coordinate in block.targets:
+                return block.of, k
+        return _all_of, 0
+
+    @property
+    def _mixture(self) -> CellModel:
+        return self.panel.models[self.panel.names.index(MIXTURE)]
+
+    def _residuals(self, values: NDArray[np.floating], missing: NDArray[np.bool_], keys: NDArray[np.uint64] | None) -> Cells:
         """How far from expected the missing entries may turn out to be, at random, as the mixture has it."""
-        mixture = self.panel.models[self.panel.names.index(MIXTURE)]
-        assert isinstance(mixture, GaussianMixtureModel)
         unit = self.columns.scaler.unit[columns_of(missing)]
-        return np.asarray(mixture.draw_residuals(values, missing, keys) / np.where(unit > 0, unit, np.inf))
+
+        def draw(model: GaussianMixtureModel, seen: Seen, k: int) -> Cells:
+            return model.draw_residuals(seen(values), seen(missing), self._keys(values, missing, keys, seen, k))
+
+        drawn = ask_model(self._mixture, missing, draw)
+        return np.asarray(drawn / np.where(unit > 0, unit, np.inf))
+
+
+def _all_of(array: NDArray[Any]) -> NDArray[Any]:
+    return array
 
 
 def _chunks(n_rows: int) -> list[slice]:

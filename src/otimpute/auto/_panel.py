@@ -16,7 +16,8 @@ from ..baselines.gaussian_em import GaussianEMModel
 from ..baselines.refining import RefiningModel
 from ..estimator import BaseImputer
 from ..exceptions import DivergedError
-from ..fitting import CellModel, ColumnLayout, columns_of
+from ..fitting import BlockModel, CellModel, ColumnLayout, ModelOf, columns_of
+from ._choices import named_in
 from ._experts import MEAN, MODELS, NO_LIMIT, Clock, ExpertTask, fit_experts_to
 from ._left_out import LeftOut
 from ._trial import Cells, Columns, Trial, share_out
@@ -26,12 +27,13 @@ from ._weights import combine
 class ModelOfExpert(Kind):
     """A model of one of otimpute's imputers inside another model; which columns vary may differ between them."""
 
-    _record = RecordOf(MODELS)
+    _record = ModelOf(RecordOf(MODELS))
 
     def pack(self, value: Any, place: Place) -> Any:
-        if not isinstance(value, MODELS):
+        models = value.models if isinstance(value, BlockModel) else [value]
+        if not all(isinstance(each, MODELS) for each in models):
             raise TypeError(
-                f"model files hold what otimpute's imputers learn, and {type(value).__name__} is none of that: leave the "
+                f"model files hold what otimpute's imputers learn, and {type(models[0]).__name__} is none of that: leave the "
                 "expert out, or pickle the fitted imputer"
             )
         return self._record.pack(value, place)
@@ -115,15 +117,20 @@ def fit_experts(
     seed: int,
     n_threads: int,
     stop_at: float = np.inf,
+    row_weight: Cells | None = None,
 ) -> FittedExperts:
     """Fit the experts that count to the whole table. Those without weight in any column are not fitted, unless ``needed``."""
-    column = columns_of(missing)
+    column, named = columns_of(missing), named_in(trial.choices)
     left_out: dict[str, LeftOut] = {}
 
     def fit(names: Sequence[str], clock: Clock, start: Cells | None = None) -> tuple[list[str], list[CellModel], list[Cells]]:
         tasks = [
-            ExpertTask(name, _as_tried(experts[name], trial.fitted.get(name)), values, missing, seed, start) for name in names
-        ]
+            ExpertTask(
+                name, _as_tried(experts[name], trial.fitted.get(name)), values, missing, seed, start, row_weight,
+                in_any_case=name in named,
+            )
+            for name in names
+        ]  # fmt: skip
         fits = fit_experts_to(tasks, layout, n_threads, clock)
         left_out.update({name: each.failure for name, each in fits.items() if each.failure is not None})
         able = [name for name in names if name not in left_out]
@@ -157,6 +164,8 @@ def fit_experts(
 
 def _as_tried(expert: BaseImputer, tried: CellModel | None) -> BaseImputer:
     """A Gaussian that was cut short in the trial gets no further in the end, so that what was found out is true of it."""
-    if isinstance(tried, GaussianEMModel) and tried.method is not None and not tried.method.converged:
-        expert = clone(expert).set_params(max_iter=tried.method.n_iterations)
+    models = tried.models if isinstance(tried, BlockModel) else [tried]
+    methods = [each.method for each in models if isinstance(each, GaussianEMModel) and each.method is not None]
+    if not all(method.converged for method in methods):
+        expert = clone(expert).set_params(max_iter=max(method.n_iterations for method in methods))
     return expert

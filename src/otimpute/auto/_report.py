@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..estimator import Comparison, Finding, HiddenValues, Measure, Overall, judge, judge_column, mean_over_missing, rate
+from ..fitting import ColumnLayout
 from ..table import ColumnCode, ColumnKind, NumberCode, category_of, observed_category_of, seconds_of
 from ._experts import MEAN
 from ._extrapolation import find_unseen_regions
@@ -65,6 +66,7 @@ class Findings:
     """What there is to say about a fit; columns are those with values."""
 
     names: Sequence[Any]  # [G]
+    imputed: NDArray[np.bool_]  # [G]
     scores: Scores
     hidden_values: HiddenValues
     verdict: Verdict
@@ -74,24 +76,34 @@ def describe(
     learned: Learned,
     values: NDArray[np.floating],
     missing: NDArray[np.bool_],
-    all_codes: Sequence[ColumnCode],
-    groups: NDArray[np.int64],
-    all_names: Sequence[Any],
+    wanted: NDArray[np.bool_],
+    layout: ColumnLayout,
     rng: np.random.Generator,
 ) -> Findings:
-    """What there is to say about a fit; ``groups`` are the columns of the table that coordinates belong to."""
+    """What there is to say about a fit to a table, of which the values come without helpers.
+
+    Only the missing entries that are ``wanted`` count as such.
+    """
     columns = learned.model.columns
-    first = columns.is_first(np.arange(len(columns.group)))
+    first, groups = columns.is_first(np.arange(values.shape[1])), layout.groups[layout.own]
     places = groups[first]
-    codes, names = [all_codes[place] for place in places], [all_names[place] for place in places]
-    spread = columns.scaler.unit[first] * np.array([seconds_of(code) for code in codes])
+    codes, names = [layout.codes[place] for place in places], [layout.names[place] for place in places]
+    spread = columns.scaler.unit[layout.own][first] * np.array([seconds_of(code) for code in codes])
     is_number = [isinstance(code, NumberCode) and not code.has_labels for code in codes]
     numbers = np.flatnonzero(first)[is_number].tolist()
-    hidden_values = _hidden_values(learned, codes, places, spread, len(all_codes))
-    n_missing = missing[:, first].sum(axis=0)
+    hidden_values = _hidden_values(learned, codes, places, spread, len(layout.codes))
+    n_missing = wanted[:, first].sum(axis=0)
     unseen = [
-        Unseen(all_names[groups[each.column]], all_names[groups[each.other]], each.low, each.high, each.share, each.n_observed)
+        Unseen(
+            layout.names[groups[each.column]],
+            layout.names[groups[each.other]],
+            each.low,
+            each.high,
+            each.share,
+            each.n_observed,
+        )
         for each in find_unseen_regions(values, missing, numbers, rng)
+        if (wanted[:, each.column] == missing[:, each.column]).all()  # others have regions in which there is nothing to see
     ]
     columns_found = [
         _about_column(name, code, int(place), hidden_values, int(n), len(missing), is_mean=bool(learned.weighed.no_better[g]))
@@ -99,7 +111,7 @@ def describe(
         if n
     ]
     verdict = give_verdict(learned, columns_found, n_missing > 0, unseen)
-    return Findings(names, score_columns(learned, codes, names), hidden_values, verdict)
+    return Findings(names, layout.is_imputed[layout.own][first], score_columns(learned, codes, names), hidden_values, verdict)
 
 
 def _hidden_values(
@@ -149,7 +161,7 @@ def give_verdict(
     """What a person should know."""
     panel = learned.model.panel
     overall = [each for each in (_over_columns(measure, columns) for measure in Measure) if each is not None]
-    trusted = panel.weights[with_holes].mean(axis=0) if with_holes.any() else np.zeros(len(panel.names))
+    trusted = panel.weights[: len(with_holes)][with_holes].mean(axis=0) if with_holes.any() else np.zeros(len(panel.names))
     order = [k for k in np.argsort(-trusted, kind="stable").tolist() if trusted[k] >= _LEAST_TRUST]
     return Verdict(
         about=About.CHECKED if overall else About.UNCHECKED if columns else About.NOTHING_LEARNED,

@@ -8,7 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..baselines.gaussian_em import GaussianEMModel
-from ..fitting import CellModel
+from ..fitting import CellModel, is_made_of
+from ._choices import named_in
 from ._experts import MEAN
 from ._trial import Cells, Columns, Trial, Weighed, weigh
 
@@ -30,8 +31,10 @@ def plan_final_fit(
     """The experts that can be fitted and applied in time, weighed among themselves, and on how many rows.
 
     Fewer rows are fitted before an expert is given up, but not fewer than were tried; then goes the one whose weight is dear.
-    The mean, a Gaussian, whose spread error bars are made of, and those ``needed`` always stay.
+    The mean, a Gaussian, whose spread error bars are made of, those ``needed`` and those that people chose for a
+    column always stay.
     """
+    always = {MEAN, *needed, *named_in(trial.choices)}
     n, n_tried = len(values), len(trial.rows)
     largest = min(n, most_rows)
     sizes = sorted(
@@ -49,7 +52,7 @@ def plan_final_fit(
 
     while True:
         counts = {name: float(weight) for name, weight in zip(trial.names, weighed.weights.mean(axis=0), strict=True)}
-        stay = [name for name in trial.names if name in (MEAN, *needed) or isinstance(trial.fitted[name], GaussianEMModel)]
+        stay = [name for name in trial.names if name in always or is_made_of(trial.fitted[name], GaussianEMModel)]
         fitted = [name for name in trial.names if name in stay or counts[name] > 0]
         for size in sizes:
             if sum(seconds(name, size) for name in fitted) <= _USED * seconds_left:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,11 +14,12 @@ from .._random import generator
 from .._stored import stored
 from ..baselines.gaussian_em import GaussianEMModel
 from ..estimator import BaseImputer, Missingness, hide_like_missing
-from ..fitting import CellModel, ColumnLayout, columns_of
+from ..fitting import CellModel, ColumnLayout, ask_model, columns_of, is_made_of
 from ..table import FARTHEST, ColumnKind, Standardiser, few_values
+from ._choices import Choice, named_in
 from ._experts import MEAN, Clock, ExpertFit, ExpertTask, fit_experts_to
 from ._left_out import LeftOut
-from ._weights import combine, learn_weights
+from ._weights import combine, learn_in_pools, learn_weights
 
 _SHARE_HIDDEN = 0.15  # of a column's observed values in one split: more would make another table of it
 _SHARE_OF_COMPLETE = 0.03  # of a column's without holes: those that help to fill the others mostly stay
@@ -52,10 +53,14 @@ class Columns:
         values: NDArray[np.floating],
         missing: NDArray[np.bool_],
         layout: ColumnLayout,
+        row_weight: Cells | None = None,
     ) -> Columns:
         """Learned from the observed values; those of labels, and of columns with few different ones, are never outliers."""
-        scaler = Standardiser.fit(values, missing, scaled=layout.scaled)
-        codes = [layout.codes[place] for place in layout.groups]
+        if row_weight is not None:
+            counts = row_weight > 0
+            values, missing, row_weight = values[counts], missing[counts], row_weight[counts]
+        scaler = Standardiser.fit(values, missing, scaled=layout.scaled, row_weight=row_weight)
+        codes = layout.code_of_each
         never = np.array([code.has_labels or code.kind == ColumnKind.ORDERED for code in codes], dtype=bool)
         few = [len(few_values(values[~missing[:, k], k])) > 0 for k in range(len(layout))]
         farthest = np.where(never | few, FARTHEST, _FARTHEST)
@@ -74,6 +79,12 @@ class Columns:
         column = columns_of(far)
         clipped[far] = self.scaler.restore(np.sign(z[far]) * self.farthest[column], column)
         return clipped
+
+    def only(self, columns: NDArray[np.int64]) -> Columns:
+        """Those of some coordinates."""
+        scaler = self.scaler.only(columns)
+        group = np.unique(self.group[columns], return_inverse=True)[1]
+        return Columns(scaler, group, self.low[columns], self.high[columns], self.farthest[columns])
 
     @property
     def width(self) -> NDArray[np.int64]:
@@ -123,6 +134,19 @@ class Trial:
     odds: Cells  # [R, n_groups]: of being missing, relative to the typical row
     seconds: Mapping[str, float]  # that an expert took for them
     fitted: Mapping[str, CellModel]  # what experts learned in the first split
+    pool: NDArray[np.int64] | None = None  # [n_groups]: columns whose weights borrow from each other; None: all do
+    row_weight: Cells | None = None  # [N]: how often the cell's row counts
+    choices: Mapping[int, Choice] = field(default_factory=dict)  # by column, the experts that may count there; else all
+
+    @property
+    def allowed(self) -> NDArray[np.bool_] | None:
+        """Which experts may count in which columns ``[n_groups, E]``; None if all may everywhere."""
+        if not self.choices:
+            return None
+        found = np.ones((len(self.first_weights), len(self.names)), dtype=bool)
+        for g, choice in self.choices.items():
+            found[g] = choice.among(self.names, self.left_out)
+        return found
 
     def only(self, names: Collection[str]) -> Trial:
         """The same trial, had only these experts been asked."""
@@ -130,7 +154,7 @@ class Trial:
         kept = tuple(self.names[k] for k in chosen)
         first = [k for k in chosen if k < self.n_first]
         start = share_out(self.first_weights[:, first], list(kept[: len(first)]))
-        tells = any(isinstance(self.fitted[name], GaussianEMModel) for name in kept)
+        tells = any(is_made_of(self.fitted[name], GaussianEMModel) for name in kept)
         return replace(
             self,
             names=kept,
@@ -154,20 +178,38 @@ def try_experts(
     n_threads: int,
     stop_at: float = math.inf,
     progress: Callable[[int, int], None] = lambda *_: None,
+    wanted: NDArray[np.bool_] | None = None,
+    rows: NDArray[np.int64] | None = None,
+    row_weight: Cells | None = None,
+    choices: Mapping[int, Choice] | None = None,
 ) -> Trial:
     """Hide values several times the way values are missing, let all experts fill them in, and see.
 
     Experts that refine start from the best combination of the others, as they will in the end. Where time is short, there are
-    fewer splits, and experts that take too long for one are left out.
+    fewer splits, and experts that take too long for one are left out, unless a column has a choice of its own that names them.
+    Values are hidden in columns that are imputed; ``wanted`` are the missing entries that count as such, ``rows`` those to try,
+    if they are chosen already.
     """
     rng = generator(seed, "hidden")
-    most = _MOST_ROWS if math.isinf(stop_at) else min(_MOST_ROWS, max(_FEWEST_ROWS, _MOST_CELLS // missing.shape[1]))
-    rows = sample_rows(missing, most, rng)
-    values, missing = values[rows], missing[rows]
-    how = Missingness.of(values, missing, columns.group, rng)
-    needs_chances = draws or any(code.has_labels for code in layout.codes)
-    hidden, stands_for = _hide(how, columns, n_splits, _ENOUGH_FOR_CHANCES if needs_chances else _ENOUGH_HIDDEN, rng)
-    holes = [missing | each for each in hidden]
+    rows = sample_rows_to_try(missing, rng, stop_at, row_weight) if rows is None else rows
+    whole, whole_missing, values, missing = values, missing, values[rows], missing[rows]
+    weight = None if row_weight is None else row_weight[rows]
+    named = named_in(choices or {})
+    how = Missingness.of(values, missing, columns.group, rng, None if wanted is None else wanted[rows])
+    n_splits = n_splits or n_splits_for(missing, layout, columns, draws=draws)
+    hidden, stands_for = _hide(how, layout, columns, n_splits, rng)
+    holes_of_all = [whole_missing.copy() for _ in hidden]  # some of which is hidden in rows that are not tried
+    for k, each in enumerate(holes_of_all):
+        if layout.helpers is None:
+            each[rows] |= hidden[k]
+        else:
+            more, stand_for = _in_company(layout, columns, whole_missing, rows, hidden[k], stands_for[k], rng)
+            each |= more
+            hidden[k], stands_for[k] = more[rows], stand_for[rows]
+    holes = [each[rows] for each in holes_of_all]
+    shown = (
+        [layout.with_helpers_of(whole, each)[rows] for each in holes_of_all] if len(layout.helped) else [values] * len(holes)
+    )
     first = [name for name, expert in experts.items() if not expert.refines]
     second = [name for name, expert in experts.items() if expert.refines]
     fits: dict[tuple[str, int], ExpertFit] = {}
@@ -181,12 +223,12 @@ def try_experts(
                 del holes[s:]
                 break
             tasks = [
-                ExpertTask((name, split), experts[name], values, holes[split], seed, starts[split])
+                ExpertTask((name, split), experts[name], shown[split], holes[split], seed, starts[split], weight, name in named)
                 for split in range(s, s + at_once)
                 for name in names
             ]
             clock = Clock(stop_at, len(names) + n_after if s == 0 else 1, n_threads)
-            fits.update(fit_experts_to(tasks, layout, n_threads, clock))
+            fits.update(fit_experts_to(tasks, layout.of_some_rows(), n_threads, clock))
             progress(len(fits), (len(holes) + 1) * len(experts))
         return [name for name in names if all(fits[name, s].fit is not None for s in range(len(holes)))]
 
@@ -206,7 +248,9 @@ def try_experts(
     at_hidden = np.concatenate([guess[each[hole]] for guess, each, hole in zip(of_first, hidden, holes, strict=False)])
     standardised = columns.scaler.apply(np.where(missing, 0, values))
     truth = np.concatenate([standardised[each] for each in hidden[: len(holes)]])
-    first_weights = learn_weights(at_hidden - truth[:, None], columns.group[column], columns.width)
+    row = np.concatenate([np.nonzero(each)[0] for each in hidden[: len(holes)]])
+    counts = None if weight is None else weight[row]
+    first_weights = learn_weights(at_hidden - truth[:, None], columns.group[column], columns.width, counts)
     starts = [
         columns.restore(combine(guess, first_weights[columns.group[columns_of(hole)]]), hole)
         for guess, hole in zip(of_first, holes, strict=True)
@@ -215,16 +259,20 @@ def try_experts(
     names, n_done = (*able, *able_to_refine), len(holes)
     everyone = [np.hstack(both) for both in zip(of_first, guesses_of(able_to_refine), strict=False)]
     hidden = hidden[:n_done]
+    row = np.concatenate([np.nonzero(each)[0] for each in hidden])
+    column = np.concatenate([columns_of(each) for each in hidden])
+    counts = None if weight is None else weight[row]
+    like = np.concatenate([one[each] for one, each in zip(stands_for, hidden, strict=False)])
     return Trial(
         names=names,
         n_first=len(able),
         first_weights=first_weights,
         guesses=np.concatenate([guess[each[hole]] for guess, each, hole in zip(everyone, hidden, holes, strict=True)]),
         truth=np.concatenate([standardised[each] for each in hidden]),
-        column=np.concatenate([columns_of(each) for each in hidden]),
-        row=rows[np.concatenate([np.nonzero(each)[0] for each in hidden])],
+        column=column,
+        row=rows[row],
         split=np.repeat(np.arange(n_done), [int(each.sum()) for each in hidden]),
-        stands_for=np.concatenate([weight[each] for weight, each in zip(stands_for, hidden, strict=False)]),
+        stands_for=like if counts is None else _one_on_average(like * counts, columns.group[column]),
         conditional_std=np.concatenate(
             [
                 conditional_std([fits[name, s].model for name in names], hole, columns)[each[hole]]
@@ -233,29 +281,81 @@ def try_experts(
         ),
         left_out={who: each.failure for (who, _), each in fits.items() if each.failure is not None and who not in names},
         rows=rows,
-        odds=how.odds,
+        odds=how.odds if weight is None else how.odds * weight[:, None],
         seconds={name: float(np.mean([fits[name, s].seconds for s in range(n_done)])) for name in names},
         fitted={name: fits[name, 0].model for name in names},
+        row_weight=counts,
+        choices=choices or {},
     )
 
 
+def _one_on_average(counts: Cells, group: NDArray[np.int64]) -> Cells:
+    """Counts of cells in proportion, 1 on average in every column."""
+    n_cells, total = np.bincount(group), np.bincount(group, counts)
+    return np.asarray(counts * (n_cells / np.maximum(total, 1e-300))[group])
+
+
+def sample_rows_to_try(
+    missing: NDArray[np.bool_], rng: np.random.Generator, stop_at: float, row_weight: Cells | None = None
+) -> NDArray[np.int64]:
+    """The rows that experts are tried on, fewer where time is short."""
+    most = _MOST_ROWS if math.isinf(stop_at) else min(_MOST_ROWS, max(_FEWEST_ROWS, _MOST_CELLS // missing.shape[1]))
+    return sample_rows(missing, most, rng, row_weight)
+
+
+def n_splits_for(missing: NDArray[np.bool_], layout: ColumnLayout, columns: Columns, *, draws: bool) -> int:
+    """How many times values are to be hidden, until there are enough of the typical column that is imputed."""
+    needs_chances = draws or any(code.has_labels for code in layout.codes)
+    firsts = columns.is_first(np.arange(len(columns.group)))
+    n_observed = (~missing[:, firsts & _to_hide(layout)]).sum(axis=0)
+    at_once = float(np.median(n_observed)) * _SHARE_HIDDEN
+    enough = _ENOUGH_FOR_CHANCES if needs_chances else _ENOUGH_HIDDEN
+    return min(math.ceil(enough / max(at_once, 1.0)), _MOST_SPLITS)
+
+
+def _to_hide(layout: ColumnLayout) -> NDArray[np.bool_]:
+    """Coordinates of the columns that are imputed; of all columns where none is."""
+    imputed = layout.is_imputed
+    return imputed if imputed.any() else np.arange(len(layout)) < layout.own.stop
+
+
 def _hide(
-    how: Missingness, columns: Columns, n_splits: int | None, enough: int, rng: np.random.Generator
+    how: Missingness, layout: ColumnLayout, columns: Columns, n_splits: int, rng: np.random.Generator
 ) -> tuple[list[NDArray[np.bool_]], list[Cells]]:
     """What is hidden in every split, and how many missing values each stands for."""
-    share = np.where(how.missing.any(axis=0), _SHARE_HIDDEN, _SHARE_OF_COMPLETE if how.missing.any() else _SHARE_HIDDEN)
-    at_once = float(np.median((~how.missing).sum(axis=0))) * _SHARE_HIDDEN
-    n_splits = n_splits or min(math.ceil(enough / max(at_once, 1.0)), _MOST_SPLITS)
+    share = np.where(how.wanted.any(axis=0), _SHARE_HIDDEN, _SHARE_OF_COMPLETE if how.wanted.any() else _SHARE_HIDDEN)
+    share = np.where(_to_hide(layout)[columns.is_first(np.arange(len(columns.group)))], share, 0.0)
     chosen = [hide_like_missing(how, share, rng) for _ in range(n_splits)]
     return [hidden[:, columns.group] for hidden, _ in chosen], [weight[:, columns.group] for _, weight in chosen]
+
+
+def _in_company(
+    layout: ColumnLayout,
+    columns: Columns,
+    missing: NDArray[np.bool_],
+    rows: NDArray[np.int64],
+    hidden: NDArray[np.bool_],
+    stands_for: Cells,
+    rng: np.random.Generator,
+) -> tuple[NDArray[np.bool_], Cells]:
+    """What to hide of a whole table where others tell about a row: as much as was chosen in ``rows``, as missing values are."""
+    first = np.flatnonzero(columns.is_first(np.arange(layout.own.stop)))
+    chosen, counts = np.zeros((len(missing), len(first)), dtype=bool), np.zeros((len(missing), len(first)))
+    chosen[rows], counts[rows] = hidden[:, first], stands_for[:, first]
+    assert layout.helpers is not None
+    chosen, counts = layout.helpers.hide_like_missing(missing[:, first], chosen, counts, rng)
+    helpers = np.zeros((len(missing), len(layout.helped)))
+    own = columns.group[layout.own]
+    return np.hstack([chosen[:, own], helpers > 0]), np.hstack([counts[:, own], helpers])
 
 
 def conditional_std(models: Sequence[CellModel], missing: NDArray[np.bool_], columns: Columns) -> Cells:
     """How far missing entries may lie from their expectation, as the first Gaussian among the experts has it; 0 without one."""
     for model in models:
-        if isinstance(model, GaussianEMModel):
+        if is_made_of(model, GaussianEMModel):
             unit = columns.scaler.unit[columns_of(missing)]
-            return np.asarray(model.conditional_std(missing) / np.where(unit > 0, unit, np.inf))
+            std = ask_model(model, missing, lambda each, seen, _: each.conditional_std(seen(missing)))
+            return np.asarray(std / np.where(unit > 0, unit, np.inf))
     return np.zeros(int(missing.sum()))
 
 
@@ -266,8 +366,10 @@ def share_out(weights: Cells, names: Sequence[str]) -> Cells:
     return np.asarray(weights / weights.sum(axis=1, keepdims=True))
 
 
-def sample_rows(missing: NDArray[np.bool_], most: int, rng: np.random.Generator) -> NDArray[np.int64]:
-    """All rows, or ``most`` of them and some more where a column would otherwise have hardly a value.
+def sample_rows(
+    missing: NDArray[np.bool_], most: int, rng: np.random.Generator, row_weight: Cells | None = None
+) -> NDArray[np.int64]:
+    """All rows that count, or ``most`` of them and some more where a column would otherwise have hardly a value.
 
     >>> missing = np.ones((1000, 2), dtype=bool)
     >>> missing[:, 0], missing[990:, 1] = False, False
@@ -275,6 +377,9 @@ def sample_rows(missing: NDArray[np.bool_], most: int, rng: np.random.Generator)
     >>> (~missing[rows]).sum(axis=0).min().item(), 200 <= len(rows) <= 210
     (10, True)
     """
+    if row_weight is not None:
+        counting = np.flatnonzero(row_weight)
+        return counting[sample_rows(missing[counting], most, rng)]
     if len(missing) <= most:
         return np.arange(len(missing))
     chosen = np.zeros(len(missing), dtype=bool)
@@ -291,10 +396,10 @@ def fold_of(trial: Trial, columns: Columns) -> NDArray[np.int64]:
     return trial.split if trial.split.max(initial=0) else np.cumsum(columns.is_first(trial.column)) % 2
 
 
-def _loss(errors: Cells) -> float:
+def _loss(errors: Cells, counts: Cells | float) -> float:
     """Squares, of large errors their size: one value far outside must not decide what is better."""
     size = np.abs(errors)
-    return float(np.where(size < 1, size**2, 2 * size - 1).sum())
+    return float((counts * np.where(size < 1, size**2, 2 * size - 1)).sum())
 
 
 @dataclass(frozen=True)
@@ -308,21 +413,23 @@ class Weighed:
 
 def weigh(trial: Trial, columns: Columns) -> Weighed:
     """Weights by column, from errors on hidden cells."""
-    group = columns.group[trial.column]
+    group, counts, allowed = columns.group[trial.column], trial.row_weight, trial.allowed
     errors = trial.guesses - trial.truth[:, None]
-    weights = learn_weights(errors, group, columns.width)
+    weights = learn_in_pools(errors, group, columns.width, trial.pool, counts, allowed)
     held_out = np.empty(len(trial.truth))
     fold = fold_of(trial, columns)
     for each in np.unique(fold):
         mine = fold == each
-        from_others = learn_weights(errors[~mine], group[~mine], columns.width)
+        other_counts = None if counts is None else counts[~mine]
+        from_others = learn_in_pools(errors[~mine], group[~mine], columns.width, trial.pool, other_counts, allowed)
         held_out[mine] = combine(trial.guesses[mine], from_others[group[mine]])
     mean = trial.names.index(MEAN)
     no_better = np.zeros(columns.n_groups, dtype=bool)
     for g in range(columns.n_groups):
         cells = group == g
-        if cells.any():
-            no_better[g] = _loss(held_out[cells] - trial.truth[cells]) >= _loss(errors[cells, mean])
+        if cells.any() and (allowed is None or allowed[g, mean]):
+            own = 1.0 if counts is None else counts[cells]
+            no_better[g] = _loss(held_out[cells] - trial.truth[cells], own) >= _loss(errors[cells, mean], own)
             if no_better[g]:
                 weights[g] = np.eye(len(trial.names))[mean]
                 held_out[cells] = trial.guesses[cells, mean]

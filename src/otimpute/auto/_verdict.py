@@ -80,9 +80,13 @@ class Verdict:
     unseen: list[Unseen] = field(default_factory=list)
     left_out: dict[str, LeftOut] = field(default_factory=dict)
     draws: bool = False
+    set_aside: list[Any] = field(default_factory=list)  # columns that look like identifiers
 
     def __str__(self) -> str:
-        return _NOTHING[self.about] if self.about in _NOTHING else "\n".join(self._lines())
+        lines = [_NOTHING[self.about]] if self.about in _NOTHING else list(self._lines())
+        if self.set_aside:
+            lines.insert(len(lines) - (self.about not in _NOTHING), f"Set aside as identifiers: {_names(self.set_aside)}.")
+        return "\n".join(lines)
 
     def _lines(self) -> Iterator[str]:
         if self.about is About.UNCHECKED:

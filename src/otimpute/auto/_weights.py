@@ -15,13 +15,20 @@ _LEAST = 0.01  # smaller weights are dropped
 _SMALLEST_SCALE = 1e-6
 
 
-def learn_weights(errors: NDArray[np.float64], group: NDArray[np.int64], width: NDArray[np.int64]) -> NDArray[np.float64]:
+def learn_weights(
+    errors: NDArray[np.float64],
+    group: NDArray[np.int64],
+    width: NDArray[np.int64],
+    counts: NDArray[np.float64] | None = None,
+    allowed: NDArray[np.bool_] | None = None,
+) -> NDArray[np.float64]:
     """Non-negative weights ``[G, E]`` that sum to one, from the ``errors [N, E]`` of E experts on hidden cells.
 
     ``group`` says which column a cell is of, ``width [G]`` how many cells a value of the column has. Weights minimise
     Huber's loss of the combined error, which an expert that explodes in a few cells cannot hide from and cannot dominate
     either. Columns borrow from each other: `_BORROWED` cells of the average column count beside a column's own, errors being
-    measured against those of its best expert.
+    measured against those of its best expert. Cells count as ``counts [N]`` says; experts that are not ``allowed [G, E]`` in a
+    column get nothing there.
 
     >>> errors = np.array([[1.0, 0.1], [-1.0, 0.1], [1.0, -0.1], [-1.0, -0.1]])
     >>> learn_weights(errors, np.zeros(4, dtype=int), np.array([1])).round(1).tolist()
@@ -30,17 +37,53 @@ def learn_weights(errors: NDArray[np.float64], group: NDArray[np.int64], width: 
     n_experts = errors.shape[1]
     even = np.full(n_experts, 1 / n_experts)
     if len(errors) == 0:
-        return np.tile(even, (len(width), 1))
+        return np.tile(even, (len(width), 1)) if allowed is None else allowed / allowed.sum(axis=1, keepdims=True)
+    if counts is not None:
+        counts = counts / counts.mean()
     cells = [np.flatnonzero(group == g) for g in range(len(width))]
     relative = np.array(errors)
     for mine, n_coordinates in zip(cells, width, strict=True):
         if len(mine):
-            best = np.sqrt((errors[mine] ** 2).mean(axis=0).min() * n_coordinates)  # a value counts once, however wide
+            squares = np.average(errors[mine] ** 2, axis=0, weights=None if counts is None else counts[mine])
+            best = np.sqrt(squares.min() * n_coordinates)  # a value counts once, however wide
             relative[mine] /= max(best, _SMALLEST_SCALE)
     nothing = np.zeros((n_experts, n_experts))
-    overall = _minimise(relative, even, nothing)
-    borrowed = _products(relative, overall) * (_BORROWED / len(relative))
-    return np.array([_without_crumbs(_minimise(relative[mine], overall, borrowed)) for mine in cells])
+    overall = _minimise(relative, even, nothing, counts)
+    borrowed = _products(relative, overall, counts) * (_BORROWED / len(relative))
+    weights = np.zeros((len(width), n_experts))
+    for g, mine in enumerate(cells):
+        own_counts = None if counts is None else counts[mine]
+        if allowed is None or allowed[g].all():
+            weights[g] = _without_crumbs(_minimise(relative[mine], overall, borrowed, own_counts))
+            continue
+        some = np.flatnonzero(allowed[g])
+        start = np.full(len(some), 1 / len(some))
+        weights[g, some] = _without_crumbs(
+            _minimise(relative[np.ix_(mine, some)], start, borrowed[np.ix_(some, some)], own_counts)
+        )
+    return weights
+
+
+def learn_in_pools(
+    errors: NDArray[np.float64],
+    group: NDArray[np.int64],
+    width: NDArray[np.int64],
+    pool: NDArray[np.int64] | None,
+    counts: NDArray[np.float64] | None = None,
+    allowed: NDArray[np.bool_] | None = None,
+) -> NDArray[np.float64]:
+    """`learn_weights` of columns that only borrow from those of their ``pool [G]``; from all where it is None."""
+    if pool is None:
+        return learn_weights(errors, group, width, counts, allowed)
+    weights = np.empty((len(width), errors.shape[1]))
+    for each in np.unique(pool):
+        columns = np.flatnonzero(pool == each)
+        mine = pool[group] == each
+        weights[columns] = learn_weights(
+            errors[mine], np.searchsorted(columns, group[mine]), width[columns],
+            None if counts is None else counts[mine], None if allowed is None else allowed[columns],
+        )  # fmt: skip
+    return weights
 
 
 def combine(guesses: NDArray[np.float64], weights: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -48,16 +91,25 @@ def combine(guesses: NDArray[np.float64], weights: NDArray[np.float64]) -> NDArr
     return np.asarray((guesses * weights).sum(axis=1))
 
 
-def _minimise(errors: NDArray[np.float64], start: NDArray[np.float64], borrowed: NDArray[np.float64]) -> NDArray[np.float64]:
+def _minimise(
+    errors: NDArray[np.float64],
+    start: NDArray[np.float64],
+    borrowed: NDArray[np.float64],
+    counts: NDArray[np.float64] | None,
+) -> NDArray[np.float64]:
     weights = start
     for _ in range(_ROUNDS):
-        weights = _on_simplex(_products(errors, weights) + borrowed, weights)
+        weights = _on_simplex(_products(errors, weights, counts) + borrowed, weights)
     return weights
 
 
-def _products(errors: NDArray[np.float64], weights: NDArray[np.float64]) -> NDArray[np.float64]:
+def _products(
+    errors: NDArray[np.float64], weights: NDArray[np.float64], counts: NDArray[np.float64] | None
+) -> NDArray[np.float64]:
     """Products of the experts' errors, summed over cells; where the combination is far off, a cell counts less."""
     influence = _LARGE / np.maximum(np.abs(errors @ weights), _LARGE)
+    if counts is not None:
+        influence = influence * counts
     return np.asarray((errors * influence[:, None]).T @ errors)
 
 

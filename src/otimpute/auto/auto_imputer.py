@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from functools import cache
 from typing import Any, ClassVar, Unpack, cast
 
@@ -20,50 +19,19 @@ from .._stored import ByName, IfThere, Kind, Plain, RecordOf, Scalar
 from .._threads import Workers, n_threads, single_blas_thread
 from .._warn import warn_user
 from ..baselines import GaussianMixtureImputer
-from ..estimator import BaseImputer, HiddenValues, ScanSummary, TableParameters
+from ..estimator import BaseImputer, FitTask, HiddenValues, ScanSummary, TableParameters
 from ..exceptions import FitStoppedWarning, Message, OtimputeWarning, StoredFileError, Term
 from ..fitting import CellFit, Cells, ColumnLayout, FitProgress, progress_bar
-from ..table import Table, seconds_of
+from ..table import ColumnKind, Table, seconds_of
+from ._choices import choices_of
 from ._experts import MIXTURE, ExpertsParameter, add_shrunk, read_experts
+from ._fits import AutoFit, CompleteTable
 from ._learn import learn
 from ._left_out import LeftOut, Why
 from ._model import AutoModel
-from ._report import Findings, describe
+from ._report import describe
 from ._row_sums import AutoSums
 from ._verdict import About, Verdict
-
-
-@dataclass(frozen=True)
-class AutoFit(CellFit):
-    """What was learned, with error bars and what there is to say about it."""
-
-    model: AutoModel
-    bars: Cells = field(kw_only=True)  # [N]
-    findings: Findings = field(kw_only=True)
-
-    @property
-    def weights(self) -> dict[Any, dict[str, float]]:
-        """By column, the weight of each expert."""
-        panel = self.model.panel
-        rows = zip(self.findings.names, panel.weights, strict=True)
-        return {name: dict(zip(panel.names, row.tolist(), strict=True)) for name, row in rows}
-
-
-@dataclass(frozen=True)
-class CompleteTable:
-    """Stands for a model that nobody needed yet: experts are tried when there is something to impute, which may be never."""
-
-    values: NDArray[np.float64]
-    layout: ColumnLayout
-    seed: int
-    imputer: AutoImputer
-
-    def impute_cells(self, values: NDArray[np.floating], missing: NDArray[np.bool_], start: Cells | None = None) -> Cells:  # noqa: ARG002
-        """Learn, then impute."""
-        if not missing.any():
-            return np.empty(0)
-        nothing = np.zeros(self.values.shape, dtype=bool)
-        return self.imputer._learn(self.values, nothing, self.layout, self.seed).model.impute_cells(values, missing)
 
 
 class AutoImputer(BaseImputer):
@@ -89,6 +57,10 @@ class AutoImputer(BaseImputer):
         The methods to combine: names of the table above or of any other imputer, as the command line has them (``"sinkhorn"``,
         ``"knn"``, ``"missforest"``, …); imputers of otimpute, of scikit-learn or of your own, such as
         ``["gaussian_mixture", KNNImputer()]``; or regressors of scikit-learn, which then predict every column from the others.
+    methods : dict, default=None
+        By column (its name, in arrays its position), the expert that gets all the weight there, or a list of those that may get
+        some: ``{"job": "extra_trees", "age": ["gaussian_em", "knn"]}``. Names as in ``experts``, and ``"trees"`` and
+        ``"gaussian"`` for short; experts that are not among ``experts`` are added. It is an error if all of a column fail.
     target : {"values", "distribution"}, default="values"
         ``"values"``: imputed values are as close to the truth as possible, but vary less than true values do.
         ``"distribution"``: each is a random draw, so that columns and their relations keep their distribution; single values
@@ -99,7 +71,7 @@ class AutoImputer(BaseImputer):
         tables, at most 8 times.
     max_seconds : float or None, default=None
         Approximate time limit of a fit. There are fewer splits, and experts for which there is no time are left out; the
-        Gaussian always stays. Compilation in a machine's first fit is not counted.
+        Gaussian always stays, and those that ``methods`` names. Compilation in a machine's first fit is not counted.
     n_jobs : int or None, default=None
         Threads; None is one, -1 all cores. The result does not depend on it.
     device : {"auto", "cpu", "cuda"}, default="auto"
@@ -122,6 +94,8 @@ class AutoImputer(BaseImputer):
         Constraints on the imputed values of a column, as in `SinkhornImputer`.
     max_categories : int or None, default=50
         How many categories of a column are told apart, as in `SinkhornImputer`.
+    columns, exclude, identifiers, predictors, groups, time, derive, applicable
+        What you know of the table, as in `SinkhornImputer`.
 
     Attributes
     ----------
@@ -179,7 +153,8 @@ class AutoImputer(BaseImputer):
         "left_out_": IfThere(ByName(RecordOf((LeftOut,)))),
         "hidden_values_": IfThere(RecordOf((HiddenValues,))),
     }
-    _state_version: ClassVar[int] = 5
+    _state_version: ClassVar[int] = 6
+    weighs_rows: ClassVar[bool] = True
     model_class: ClassVar[type] = AutoModel
 
     left_out_: dict[str, LeftOut]
@@ -192,6 +167,7 @@ class AutoImputer(BaseImputer):
         self,
         experts: Any = None,
         *,
+        methods: Any = None,
         target: str = "values",
         n_splits: int | None = None,
         max_seconds: float | None = None,
@@ -203,6 +179,7 @@ class AutoImputer(BaseImputer):
     ):
         super().__init__(**table)
         self.experts = experts
+        self.methods = methods
         self.target = target
         self.n_splits = n_splits
         self.max_seconds = max_seconds
@@ -247,7 +224,7 @@ class AutoImputer(BaseImputer):
         values, missing = self.training_table_.arrays_of(self._read_new_rows(X))
         model, layout = self.model_, self.training_table_.layout
         found = {layout.names[place]: each for place, each in model.chances(values, missing).items()}
-        for k, place in enumerate(layout.groups.tolist()):  # booleans of which only one was ever observed
+        for k, place in enumerate(layout.groups[layout.own].tolist()):  # booleans of which only one was ever observed
             name = layout.names[place]
             if name in self.categories_ and name not in found:
                 only = round(float(model.columns.scaler.restore(np.zeros(1), np.array([k]))[0]))
@@ -257,7 +234,7 @@ class AutoImputer(BaseImputer):
 
     def check_parameters(self) -> None:
         check_device(self.device)
-        read_experts(self.experts, self.device, self.n_jobs)
+        self._read_experts()
         check_choice("target", self.target, ["values", "distribution"])
         if self.n_splits is not None:
             check_count("n_splits", self.n_splits, advice="pass None to derive it from the table")
@@ -265,12 +242,22 @@ class AutoImputer(BaseImputer):
             check_real("max_seconds", self.max_seconds, above=0, advice="pass None for no limit")
         check_jobs(self.n_jobs)
 
+    def _read_experts(self, *, weighted: bool = False) -> dict[str, BaseImputer]:
+        experts = read_experts(self.experts, self.device, self.n_jobs, self.methods)
+        cannot = [name for name, expert in experts.items() if weighted and not expert.weighs_rows]
+        if cannot:
+            raise ValueError(
+                f"sample_weight cannot be used by these experts: {', '.join(cannot)}; name others, such as those of "
+                "experts=None, or leave the weights out"
+            )
+        return experts
+
     @property
     def model_(self) -> AutoModel:
         """The model; of a complete table it is learned when there are rows to impute."""
         model = super().model_
         if isinstance(model, CompleteTable):
-            fit = self._learn(model.values, np.zeros(model.values.shape, dtype=bool), model.layout, model.seed)
+            fit = model.learn()
             self._model = fit.model
             self._note(fit)  # the verdict stays that of the table that was fitted
             return fit.model
@@ -285,10 +272,29 @@ class AutoImputer(BaseImputer):
         seed: int,
         start: Cells | None = None,  # noqa: ARG002
         deadline: float = math.inf,
+        sample_weight: NDArray[np.float64] | None = None,
     ) -> CellFit:
-        if not missing.any():
-            return CellFit(np.empty(0), CompleteTable(np.array(values), layout, seed, clone(self)))
-        return self._learn(values, missing, layout, seed, deadline)
+        return self._fit_wanted(values, missing, missing & layout.is_imputed, layout, seed, deadline, sample_weight)
+
+    def fit_task(self, task: FitTask, sample_weight: NDArray[np.float64] | None = None) -> CellFit:
+        return self._fit_wanted(task.values, task.missing, task.wanted, task.layout, task.seed, row_weight=sample_weight)
+
+    def _fit_wanted(
+        self,
+        values: NDArray[np.floating],
+        missing: NDArray[np.bool_],
+        wanted: NDArray[np.bool_],
+        layout: ColumnLayout,
+        seed: int,
+        deadline: float = math.inf,
+        row_weight: NDArray[np.float64] | None = None,
+    ) -> CellFit:
+        self._read_experts(weighted=row_weight is not None)
+        choices_of(self.methods, layout)  # to complain even where nothing is missing
+        if wanted.any():
+            return self._learn(values, missing, wanted, layout, seed, deadline, row_weight)
+        later = CompleteTable(np.array(values), missing, layout, seed, clone(self), row_weight)
+        return CellFit(np.zeros(int(missing.sum())), later)
 
     _improves_in_rounds = True
     _summed = ("means, and mean and covariance of the Gaussian by a step of EM, where these experts count",)
@@ -312,8 +318,10 @@ class AutoImputer(BaseImputer):
             self.judgement_, bars = fit.findings.verdict, fit.bars
         else:
             self.weights_, self.scores_, self.left_out_ = {}, {}, {}
-            has_holes = self.training_table_.n_missing.any()
-            self.judgement_, bars = Verdict(About.NOTHING_LEARNED if has_holes else About.NOTHING_MISSING), np.empty(0)
+            about = About.NOTHING_LEARNED if self.training_table_.n_missing.any() else About.NOTHING_MISSING
+            self.judgement_, bars = Verdict(about), np.zeros(len(fit.cells))
+        kinds = zip(self.training_table_.layout.names, self.training_table_.encoding.codes, strict=True)
+        self.judgement_.set_aside.extend(name for name, code in kinds if code.kind == ColumnKind.IDENTIFIER)
         self.verdict_ = str(self.judgement_)
         self.imputation_std_ = self._error_bars_of(table, bars)
 
@@ -331,15 +339,17 @@ class AutoImputer(BaseImputer):
         self,
         values: NDArray[np.floating],
         missing: NDArray[np.bool_],
+        wanted: NDArray[np.bool_],
         layout: ColumnLayout,
         seed: int,
         deadline: float = math.inf,
+        row_weight: NDArray[np.float64] | None = None,
     ) -> AutoFit:
         if self.max_seconds is not None:
             self._compile(self.device)
         begun = time.perf_counter()
         limit = min(math.inf if self.max_seconds is None else float(self.max_seconds), deadline - begun)
-        experts = add_shrunk(read_experts(self.experts, self.device, self.n_jobs), *values.shape)
+        experts = add_shrunk(self._read_experts(weighted=row_weight is not None), *values.shape)
         draws = self.target == "distribution"
         if draws:
             experts.setdefault(MIXTURE, GaussianMixtureImputer(n_jobs=self.n_jobs, device=self.device))  # to draw with
@@ -354,9 +364,11 @@ class AutoImputer(BaseImputer):
                 experts, layout, values, missing,
                 draws=draws, fractions=self.integers == "float", n_splits=self.n_splits,
                 limit=limit, seed=seed, n_threads=n_workers, progress=progress,
+                wanted=wanted, row_weight=row_weight, choices=choices_of(self.methods, layout),
             )  # fmt: skip
+            own = layout.own
             findings = describe(
-                learned, values, missing, layout.codes, layout.groups, layout.names, generator(seed, "unseen regions")
+                learned, values[:, own], missing[:, own], wanted[:, own], layout, generator(seed, "unseen regions")
             )
         return AutoFit(learned.cells, learned.model, bars=learned.bars, findings=findings)
 
@@ -367,7 +379,7 @@ class AutoImputer(BaseImputer):
         by_coordinate[table.missing] = training.with_empty_columns(table, bars)
         known = ~training.empty
         if isinstance(self._model, AutoModel):
-            known[known] = self._model.columns.scaler.spread > 0
+            known[known] = self._model.columns.scaler.spread[training.layout.own] > 0
         by_coordinate[:, ~known] = np.nan  # nothing is known about how its values vary
         found = np.zeros(table.holes.shape)
         place = 0

@@ -36,13 +36,21 @@ class TorchKernelRidge:
         self._kernel, self._targets, self._device, self._deadline = kernel, targets, device, deadline
         self._landmarks = self._tensor(landmarks)
 
-    def learn(self, rows: NDArray[np.float32], holes: Holes, ridge: float, landmark_noise: float) -> Weights:
+    def learn(
+        self,
+        rows: NDArray[np.float32],
+        holes: Holes,
+        ridge: float,
+        landmark_noise: float,
+        row_weight: NDArray[np.float64] | None = None,
+    ) -> Weights:
         """The weights; landmarks as many as rows are the rows."""
         at, x, seen = self._landmarks, self._tensor(rows), torch.from_numpy(~holes).to(self._device)
         (d, n_landmarks), n = at.shape, len(rows)
         weights, slopes = torch.zeros_like(at), self._zeros(d, d)
         centre, low, high = (self._zeros(d) for _ in range(3))
         failed = torch.zeros((), dtype=torch.int32, device=self._device)
+        weight = None if row_weight is None else torch.from_numpy(row_weight[:, None]).to(self._device)
         for columns in self._targets:
             check_deadline(self._deadline)
             if holes[:, columns[0]].all():  # possible among a sample of the rows
@@ -51,16 +59,21 @@ class TorchKernelRidge:
             known = seen[:, own][:, :1]
             truth = x[:, own]
             centre[own] = torch.where(known, truth, 0.0).sum(0) / known.sum()
+            if weight is not None:
+                counts = torch.where(known, weight, 0.0)
+                centre[own] = (counts * torch.where(known, truth, 0.0)).sum(0) / counts.sum()
             low[own], high[own] = torch.where(known, truth, torch.inf).amin(0), torch.where(known, truth, -torch.inf).amax(0)
             straight = self._kernel.scales(d - len(columns))[1]
             of_rows = torch.where(known, self._similar(x, own, straight), 0.0)
             right = torch.where(known, truth - centre[own], 0.0)
             if n_landmarks == n:
-                system, on_diagonal = torch.where(known.mT, of_rows, 0.0), ridge
+                system = torch.where(known.mT, of_rows, 0.0)
+                on_diagonal = ridge if weight is None else (ridge / weight)[:, 0]
             else:  # minimise ‖truth − of_rows w‖² + ridge wᵀ of_landmarks w
                 system, on_diagonal = ridge * self._similar(at.mT, own, straight), ridge * landmark_noise
-                system += of_rows.mT @ of_rows
-                right = of_rows.mT @ right
+                counted = of_rows if weight is None else weight * of_rows
+                system += of_rows.mT @ counted
+                right = counted.mT @ right
             system.diagonal().add_(on_diagonal)
             factor, info = torch.linalg.cholesky_ex(system)
             failed = torch.maximum(failed, info)

@@ -54,7 +54,8 @@ class ExtraTreesImputer(RefiningImputer):
     """Extremely randomised trees per column, grown anew in every round, from the guess of a Gaussian model.
 
     The result is the mean over the rounds: later ones follow the table more closely, earlier ones stay nearer to the start,
-    and each has trees of its own. New rows go twice through the trees of the last round, which are all that is kept.
+    and each has trees of its own. New rows go twice through the trees of the last round, which are all that is kept. With
+    ``sample_weight`` a row is there as often in every tree as its weight says, on average.
 
     Parameters
     ----------
@@ -74,6 +75,8 @@ class ExtraTreesImputer(RefiningImputer):
         Same seed, same result.
     missing_values, add_indicator, keep_empty_features, integers, constraints, max_categories
         As in `SinkhornImputer`.
+    columns, exclude, identifiers, predictors, groups, time, derive, applicable
+        As in `SinkhornImputer`.
 
     Examples
     --------
@@ -85,8 +88,9 @@ class ExtraTreesImputer(RefiningImputer):
     True
     """
 
+    weighs_rows: ClassVar[bool] = True
     model_class: ClassVar[type] = ExtraTreesModel
-    _state_version: ClassVar[int] = 3
+    _state_version: ClassVar[int] = 4
 
     def __init__(
         self,
@@ -143,6 +147,7 @@ class ExtraTreesImputer(RefiningImputer):
                         max_rows=self.max_rows,
                         rng=rng,
                         workers=workers,
+                        row_weight=training.row_weight,
                     )
                     for (_, found), columns, where in zip(grown, targets[turn], missing[turn], strict=True):
                         current[np.ix_(where, columns)] = found

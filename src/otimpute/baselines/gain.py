@@ -111,6 +111,8 @@ class GAINImputer(DeepImputer):
         Called after every step with a ``FitProgress``; a true return value stops the fit.
     missing_values, add_indicator, keep_empty_features, integers, constraints, max_categories
         As in `SinkhornImputer`.
+    columns, exclude, identifiers, predictors, groups, time, derive, applicable
+        As in `SinkhornImputer`.
 
     Attributes
     ----------
@@ -203,7 +205,7 @@ class GAINImputer(DeepImputer):
 
     def _read_new_rows(self, X: Any) -> Table:
         table = super()._read_new_rows(X)
-        untaught = self._model.untaught(table.missing[:, ~self.training_table_.empty])
+        untaught = self._columns_said(table, lambda model, wanted: model.untaught(wanted))
         if len(untaught):
             warn_user(
                 f"columns {self.training_table_.layout.describe(untaught)} with missing values were complete in training, so "

@@ -114,6 +114,8 @@ class GaussianEMImputer(StandardisedImputer):
         20 s or more. The result is the same up to rounding. New rows are always imputed on the CPU.
     missing_values, add_indicator, keep_empty_features, integers, constraints, max_categories
         As in `SinkhornImputer`.
+    columns, exclude, identifiers, predictors, groups, time, derive, applicable
+        As in `SinkhornImputer`.
 
     Attributes
     ----------
@@ -135,6 +137,7 @@ class GaussianEMImputer(StandardisedImputer):
     """
 
     ends_early: ClassVar[bool] = True
+    weighs_rows: ClassVar[bool] = True
     model_class: ClassVar[type] = GaussianEMModel
     _model: GaussianEMModel
 
@@ -178,6 +181,7 @@ class GaussianEMImputer(StandardisedImputer):
                 deadline=training.deadline,
                 workers=workers,
                 torch_device=torch_device,
+                row_weight=training.row_weight,
             )
         summary = FitSummary(n_steps=model.n_iterations, converged=model.converged)
         return RowFit(model.fill(training.rows, training.holes, torch_device=torch_device), model, summary)

@@ -108,6 +108,8 @@ class GaussianMixtureImputer(StandardisedImputer):
         Same seed, same result.
     missing_values, add_indicator, keep_empty_features, integers, constraints, max_categories
         As in `SinkhornImputer`.
+    columns, exclude, identifiers, predictors, groups, time, derive, applicable
+        As in `SinkhornImputer`.
 
     Attributes
     ----------
@@ -124,6 +126,7 @@ class GaussianMixtureImputer(StandardisedImputer):
     True
     """
 
+    weighs_rows: ClassVar[bool] = True
     model_class: ClassVar[type] = GaussianMixtureModel
 
     def __init__(
@@ -180,8 +183,9 @@ class GaussianMixtureImputer(StandardisedImputer):
         rows, holes, deadline = training.rows, training.holes, training.deadline
         with Workers(n_threads(self.n_jobs)) as workers:
             gaussian = fit_gaussian(
-                rows, holes, tolerance=_CLOSE_ENOUGH, deadline=deadline, workers=workers, torch_device=torch_device
-            )
+                rows, holes, tolerance=_CLOSE_ENOUGH, deadline=deadline, workers=workers, torch_device=torch_device,
+                row_weight=training.row_weight,
+            )  # fmt: skip
             start = gaussian.fill(rows, holes, workers, torch_device=torch_device)
             check_deadline(deadline)
 
@@ -200,6 +204,7 @@ class GaussianMixtureImputer(StandardisedImputer):
                         deadline=deadline,
                         workers=workers,
                         torch_device=torch_device,
+                        row_weight=training.row_weight,
                     )
                 except OutOfTime:
                     return None

@@ -71,6 +71,8 @@ class ICEImputer(StandardisedImputer):
         Stop when no row changes by more than this fraction of the largest value (sum of absolute changes).
     missing_values, add_indicator, keep_empty_features, integers, constraints, max_categories
         As in `SinkhornImputer`.
+    columns, exclude, identifiers, predictors, groups, time, derive, applicable
+        As in `SinkhornImputer`.
 
     Attributes
     ----------

@@ -160,6 +160,8 @@ class KernelRidgeImputer(RefiningImputer):
         Same seed, same result; without effect where every row is a landmark.
     missing_values, add_indicator, keep_empty_features, integers, constraints, max_categories
         As in `SinkhornImputer`.
+    columns, exclude, identifiers, predictors, groups, time, derive, applicable
+        As in `SinkhornImputer`.
 
     Examples
     --------
@@ -171,8 +173,9 @@ class KernelRidgeImputer(RefiningImputer):
     True
     """
 
+    weighs_rows: ClassVar[bool] = True
     model_class: ClassVar[type] = KernelRidgeModel
-    _state_version: ClassVar[int] = 3
+    _state_version: ClassVar[int] = 4
 
     def __init__(
         self,
@@ -220,6 +223,7 @@ class KernelRidgeImputer(RefiningImputer):
         rows, holes, targets = _float32(training.rows), np.ascontiguousarray(training.holes), training.targets()
         method = KernelRounds(RowKernel(self.length, self.linear), training.groups, [])
         chosen = _some(len(rows), self.max_rows, rng)
+        weight = None if training.row_weight is None else training.row_weight[chosen]
         every_row = len(chosen) <= 2 * self.n_landmarks  # then all rows cost no more than fewer landmarks
         landmarks = rows[chosen][_some(len(chosen), self.n_landmarks, rng)].T.copy()
         with Workers(n_threads(self.n_jobs)) as workers:
@@ -230,11 +234,12 @@ class KernelRidgeImputer(RefiningImputer):
                     from ._torch_kernel_ridge import TorchKernelRidge
 
                     on_torch = TorchKernelRidge(method.kernel, targets, landmarks, torch_device, training.deadline)
-                    learned = KernelRound(landmarks, *on_torch.learn(known, holes[chosen], self.ridge, _LANDMARK_NOISE))
+                    learned = KernelRound(landmarks, *on_torch.learn(known, holes[chosen], self.ridge, _LANDMARK_NOISE, weight))
                     method.rounds.append(learned)
                     rows = on_torch.apply(learned, rows, holes)
                     continue
-                learned = self._learn(method.kernel, known, holes[chosen], landmarks, targets, training.deadline, workers)
+                holed, deadline = holes[chosen], training.deadline
+                learned = self._learn(method.kernel, known, holed, landmarks, targets, weight, deadline, workers)
                 method.rounds.append(learned)
                 rows = method.apply(learned, rows, holes, training.deadline, workers)
         return RowFit(np.where(holes, rows, training.rows), method)
@@ -246,10 +251,11 @@ class KernelRidgeImputer(RefiningImputer):
         holes: Holes,
         landmarks: NDArray[np.float32],
         targets: list[NDArray[np.int64]],
+        row_weight: NDArray[np.float64] | None,
         deadline: float,
         workers: Workers,
     ) -> KernelRound:
-        """The weights of one round; ``landmarks`` as many as rows are the rows."""
+        """The weights of one round; ``landmarks`` as many as rows are the rows. One that counts twice has half the noise."""
         (d, n_landmarks), n = landmarks.shape, len(rows)
         weights, slopes = np.zeros_like(landmarks), np.zeros((d, d), dtype=np.float32)
         centre, low, high = (np.zeros(d, dtype=np.float32) for _ in range(3))
@@ -265,19 +271,22 @@ class KernelRidgeImputer(RefiningImputer):
                 return
             similar = of_thread.__dict__.setdefault("similar", np.empty((len(both), n_landmarks)))
             truth = rows[np.ix_(observed, columns)].astype(np.float64)
-            centre[columns], low[columns], high[columns] = truth.mean(axis=0), truth.min(axis=0), truth.max(axis=0)
-            truth -= truth.mean(axis=0)
+            counts = None if row_weight is None else row_weight[observed]
+            mean = np.average(truth, axis=0, weights=counts)
+            centre[columns], low[columns], high[columns] = mean, truth.min(axis=0), truth.max(axis=0)
+            truth -= mean
             bump, straight = kernel.scales(d - len(columns))
             used = np.append(observed, np.arange(n, len(both)))
             _similarities(both, used, landmarks, columns[0], columns[-1] + 1, distances, products, bump, straight, similar)
             of_rows, of_landmarks = similar[: len(observed)], similar[len(observed) : len(used)]
             found = np.zeros((n_landmarks, len(columns)))
             if n_landmarks == n:
-                found[observed] = _solve(of_rows[:, observed].T, self.ridge, truth)
+                found[observed] = _solve(of_rows[:, observed].T, self.ridge if counts is None else self.ridge / counts, truth)
             else:  # minimise ‖truth − of_rows w‖² + ridge wᵀ of_landmarks w
-                normal = of_rows.T @ of_rows
+                counted = of_rows if counts is None else counts[:, None] * of_rows
+                normal = of_rows.T @ counted
                 normal += self.ridge * of_landmarks
-                found = _solve(normal.T, self.ridge * _LANDMARK_NOISE, of_rows.T @ truth)
+                found = _solve(normal.T, self.ridge * _LANDMARK_NOISE, counted.T @ truth)
             weights[columns] = found.T
             slopes[columns] = straight * (landmarks @ found).T
             slopes[np.ix_(columns, columns)] = 0
@@ -286,7 +295,7 @@ class KernelRidgeImputer(RefiningImputer):
         return KernelRound(landmarks, weights, slopes, centre, low, high)
 
 
-def _solve(matrix: NDArray[np.float64], on_diagonal: float, right: NDArray[np.float64]) -> NDArray[np.float64]:
+def _solve(matrix: Rows, on_diagonal: float | Rows, right: Rows) -> Rows:
     """Solve a positive system of which the lower triangle is there.
 
     In float64: the smallest eigenvalues of normal equations would be lost in the rounding errors of float32.

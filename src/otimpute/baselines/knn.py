@@ -64,6 +64,8 @@ class KNNImputer(StandardisedImputer):
         Whether all neighbours have the same weight, or the inverse of their distance.
     missing_values, add_indicator, keep_empty_features, integers, constraints, max_categories
         As in `SinkhornImputer`.
+    columns, exclude, identifiers, predictors, groups, time, derive, applicable
+        As in `SinkhornImputer`.
 
     Examples
     --------

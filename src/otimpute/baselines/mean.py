@@ -63,6 +63,8 @@ class MeanImputer(BaseImputer):
     ----------
     missing_values, add_indicator, keep_empty_features, integers, constraints, max_categories
         As in `SinkhornImputer`.
+    columns, exclude, identifiers, predictors, groups, time, derive, applicable
+        As in `SinkhornImputer`.
 
     Attributes
     ----------
@@ -77,6 +79,8 @@ class MeanImputer(BaseImputer):
     """
 
     ends_early: ClassVar[bool] = True
+    weighs_rows: ClassVar[bool] = True
+    uses_predictors: ClassVar[bool] = False
     model_class: ClassVar[type] = MeanModel
     _model: MeanModel
 
@@ -91,8 +95,11 @@ class MeanImputer(BaseImputer):
         seed: int,  # noqa: ARG002
         start: Cells | None = None,  # noqa: ARG002
         deadline: float = math.inf,  # noqa: ARG002
+        sample_weight: NDArray[np.float64] | None = None,
     ) -> CellFit:
-        model = MeanModel(np.array([_mean(values[~missing[:, k], k]) for k in range(values.shape[1])]))
+        weights = [None if sample_weight is None else sample_weight[~column] for column in missing.T]
+        means = [_mean(values[~missing[:, k], k], weight) for k, weight in enumerate(weights)]
+        model = MeanModel(np.array(means))
         return CellFit(model.impute_cells(values, missing), model)
 
     _summed = ("means of columns",)
@@ -105,10 +112,13 @@ class MeanImputer(BaseImputer):
         return sums.improved()
 
     def _publish(self) -> None:
-        self.means_ = self._model.means
+        self.means_ = self._model.means[self.training_table_.layout.own]
 
 
-def _mean(column: NDArray[np.floating]) -> float:
+def _mean(column: NDArray[np.floating], weight: NDArray[np.float64] | None) -> float:
     """Return the mean, computed without overflow; exact when all values are equal."""
     largest = float(np.abs(column).max())
-    return float((column.astype(np.float64) / largest).mean() * largest) if largest else 0.0
+    if not largest:
+        return 0.0
+    scaled = column.astype(np.float64) / largest
+    return float(np.average(scaled, weights=weight) * largest)

@@ -73,6 +73,8 @@ class MissForestImputer(StandardisedImputer):
         Seed or generator. Pass an int for reproducible results.
     missing_values, add_indicator, keep_empty_features, integers, constraints, max_categories
         As in `SinkhornImputer`.
+    columns, exclude, identifiers, predictors, groups, time, derive, applicable
+        As in `SinkhornImputer`.
 
     Attributes
     ----------
@@ -91,8 +93,9 @@ class MissForestImputer(StandardisedImputer):
     True
     """
 
+    weighs_rows: ClassVar[bool] = True
     model_class: ClassVar[type] = MissForestModel
-    _state_version: ClassVar[int] = 3
+    _state_version: ClassVar[int] = 4
 
     def __init__(
         self,
@@ -132,7 +135,7 @@ class MissForestImputer(StandardisedImputer):
             for columns in incomplete:
                 check_deadline(training.deadline)
                 where = holes[:, columns[0]]
-                forest = forests[columns[0]] = self._fit_forest(update, columns, ~where, seeds)
+                forest = forests[columns[0]] = self._fit_forest(update, columns, ~where, seeds, training.row_weight)
                 update[np.ix_(where, columns)] = forest.predict(update[where])
             moved = float(((update - current) ** 2).sum() / (update**2).sum())
             if moved >= moved_before:
@@ -142,13 +145,20 @@ class MissForestImputer(StandardisedImputer):
             found, n_rounds = forests, round_number
         everywhere = np.ones(len(rows), dtype=bool)
         last = [
-            found[columns[0]] if columns[0] in found else self._fit_forest(current, columns, everywhere, seeds)
+            found[columns[0]]
+            if columns[0] in found
+            else self._fit_forest(current, columns, everywhere, seeds, training.row_weight)
             for columns in targets
         ]
         return RowFit(current, ForestRounds(last, n_rounds), FitSummary(n_steps=n_rounds, converged=converged))
 
     def _fit_forest(
-        self, rows: Rows, columns: NDArray[np.int64], observed: NDArray[np.bool_], seeds: np.random.Generator
+        self,
+        rows: Rows,
+        columns: NDArray[np.int64],
+        observed: NDArray[np.bool_],
+        seeds: np.random.Generator,
+        row_weight: NDArray[np.float64] | None,
     ) -> Forest:
         from sklearn.ensemble import RandomForestRegressor
 
@@ -161,7 +171,8 @@ class MissForestImputer(StandardisedImputer):
         )
         inputs = np.setdiff1d(np.arange(rows.shape[1]), columns)
         known = rows[observed]
-        forest.fit(known[:, inputs], known[:, columns] if len(columns) > 1 else known[:, columns[0]])
+        own = None if row_weight is None else row_weight[observed]
+        forest.fit(known[:, inputs], known[:, columns] if len(columns) > 1 else known[:, columns[0]], own)
         return Forest.of(forest, columns, inputs)
 
     def _publish(self) -> None:

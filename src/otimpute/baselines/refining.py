@@ -42,10 +42,11 @@ class RefiningImputer(StandardisedImputer):
         missing: Holes,
         start: Cells | None,
         deadline: float,
+        row_weight: NDArray[np.float64] | None,
     ) -> tuple[Rows, Holes, dict[str, Any]]:
         first_guess = None
         if start is None and len(columns.varying):
-            first_guess = fit_gaussian(*columns.standardise(values, missing), deadline=deadline)
+            first_guess = fit_gaussian(*columns.standardise(values, missing), deadline=deadline, row_weight=row_weight)
         rows, holes = _first_rows(columns, first_guess, values, missing, start)
         return rows, holes, {"first_guess": first_guess}
 

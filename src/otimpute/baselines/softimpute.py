@@ -87,6 +87,8 @@ class SoftImputer(StandardisedImputer):
         Seed or generator that chooses the hidden values. Pass an int for reproducible results.
     missing_values, add_indicator, keep_empty_features, integers, constraints, max_categories
         As in `SinkhornImputer`.
+    columns, exclude, identifiers, predictors, groups, time, derive, applicable
+        As in `SinkhornImputer`.
 
     Attributes
     ----------

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from abc import abstractmethod
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Protocol
 
 import numpy as np
@@ -46,9 +46,15 @@ class VaryingColumns:
             raise ValueError("columns that vary must have a spread")
 
     @classmethod
-    def of(cls, values: NDArray[np.floating], missing: Holes, scaled: NDArray[np.bool_]) -> VaryingColumns:
+    def of(
+        cls,
+        values: NDArray[np.floating],
+        missing: Holes,
+        scaled: NDArray[np.bool_],
+        row_weight: NDArray[np.float64] | None = None,
+    ) -> VaryingColumns:
         """Found from the observed values."""
-        scaler = Standardiser.fit(values, missing, robust=False, scaled=scaled)
+        scaler = Standardiser.fit(values, missing, robust=False, scaled=scaled, row_weight=row_weight)
         return cls(scaler, np.flatnonzero(scaler.spread > 0))
 
     def standardise(self, values: NDArray[np.floating], missing: Holes, start: Cells | None = None) -> tuple[Rows, Holes]:
@@ -117,6 +123,7 @@ class TrainingSet:
     varying: NDArray[np.int64]  # [d]: which of them these are
     seed: int
     deadline: float = math.inf
+    row_weight: NDArray[np.float64] | None = None  # [n]: how often rows count, of imputers that weigh rows; all more than 0
 
     def targets(self) -> list[NDArray[np.int64]]:
         """The columns predicted together, those of one category, from the fewest holes to the most; none without inputs."""
@@ -153,20 +160,46 @@ class StandardisedImputer(BaseImputer):
         seed: int,
         start: Cells | None = None,
         deadline: float = math.inf,
+        sample_weight: NDArray[np.float64] | None = None,
     ) -> CellFit:
         if not self.ends_early:
             check_deadline(deadline)
-        columns = VaryingColumns.of(values, missing, layout.scaled)
+        if sample_weight is not None and not sample_weight.all():
+            return self._fit_counting_rows(values, missing, layout, seed, start, deadline, sample_weight)
+        columns = VaryingColumns.of(values, missing, layout.scaled, sample_weight)
         with single_blas_thread():
-            rows, holes, more = self._begin(columns, values, missing, start, deadline)
+            rows, holes, more = self._begin(columns, values, missing, start, deadline, sample_weight)
             if len(columns.varying) == 0:
                 fit = RowFit(rows, None)
             else:
-                fit = self._fit_rows(
-                    TrainingSet(rows, holes, layout.groups[columns.varying], layout, columns.varying, seed, deadline)
-                )
+                own = layout.groups[columns.varying]
+                fit = self._fit_rows(TrainingSet(rows, holes, own, layout, columns.varying, seed, deadline, sample_weight))
         model = self.model_class(columns, fit.method, **more)
         return CellFit(columns.restore(fit.completed, missing), model, fit.summary)
+
+    def _fit_counting_rows(
+        self,
+        values: NDArray[np.floating],
+        missing: Holes,
+        layout: ColumnLayout,
+        seed: int,
+        start: Cells | None,
+        deadline: float,
+        sample_weight: NDArray[np.float64],
+    ) -> CellFit:
+        """Learn from the rows of a weight above 0; the others are filled in as new rows."""
+        counts = sample_weight > 0
+        own_weight = sample_weight[counts]
+        of_counting = counts[np.nonzero(missing)[0]]
+        own_start, other_start = (None, None) if start is None else (start[of_counting], start[~of_counting])
+        fit = self.fit_cells(
+            values[counts], missing[counts], layout,
+            seed=seed, start=own_start, deadline=deadline, sample_weight=own_weight if np.ptp(own_weight) else None,
+        )  # fmt: skip
+        cells = np.empty(len(of_counting))
+        cells[of_counting] = fit.cells
+        cells[~of_counting] = fit.model.impute_cells(values[~counts], missing[~counts], other_start)
+        return replace(fit, cells=cells)
 
     def _begin(
         self,
@@ -175,6 +208,7 @@ class StandardisedImputer(BaseImputer):
         missing: Holes,
         start: Cells | None,  # noqa: ARG002
         deadline: float,  # noqa: ARG002
+        row_weight: NDArray[np.float64] | None,  # noqa: ARG002
     ) -> tuple[Rows, Holes, dict[str, Any]]:
         """Standardised rows to learn from, and what else the model needs to make such rows."""
         return *columns.standardise(values, missing), {}

@@ -250,7 +250,7 @@ def _impute_file(model: bytes, task: FileTask) -> FileOutcome:
 
 def _read(file: Any, source: str) -> Iterator[Any]:
     """The batches of a file; what is wrong with it is told as such, not as a failure to write."""
-    batches = file.iter_batches(batch_size=_ROWS_AT_A_TIME)
+    batches = file.iter_batches(batch_size=_ROWS_AT_A_TIME, use_threads=False)  # workers are as many as there are cores
     while True:
         try:
             batch = next(batches, None)

@@ -11,6 +11,7 @@ import tempfile
 import threading
 from collections import deque
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from pathlib import Path
 
 from .files import FileOutcome, FileTask, impute_file
@@ -53,7 +54,7 @@ class _Crew:
         self._ready: queue.SimpleQueue[FileOutcome | BaseException] = queue.SimpleQueue()
         self._processes: set[subprocess.Popen[bytes]] = set()
         self._lock = threading.Lock()
-        self._ended = False
+        self._ended = self._complete = False
 
     def outcomes(self, n_workers: int) -> Iterator[FileOutcome]:
         for _ in range(n_workers):
@@ -63,13 +64,14 @@ class _Crew:
             if isinstance(outcome, BaseException):
                 raise outcome
             yield outcome
+        self._complete = True
 
     def end(self) -> None:
-        """Ask the workers to end, and see to it that they do."""
+        """See to it that the workers end; those that have no more to do end by themselves."""
         with self._lock:
             self._ended = True
             processes = list(self._processes)
-        for process in processes:
+        for process in processes if not self._complete else []:
             process.terminate()
         for process in processes:
             try:
@@ -77,6 +79,8 @@ class _Crew:
             except subprocess.TimeoutExpired:
                 process.kill()
                 process.wait()
+            if process.stdout is not None:
+                process.stdout.close()
 
     def _feed(self) -> None:
         """Hand tasks to a process, and start another one where it died."""
@@ -108,7 +112,7 @@ class _Crew:
         except BaseException as error:
             self._ready.put(error)
         finally:
-            if process is not None and not self._ended:
+            if process is not None:
                 _close(process)
 
     def _start(self) -> subprocess.Popen[bytes]:
@@ -141,5 +145,5 @@ def _ask(process: subprocess.Popen[bytes], task: FileTask) -> bytes:
 def _close(process: subprocess.Popen[bytes]) -> None:
     """No more tasks: the process ends by itself."""
     assert process.stdin is not None
-    process.stdin.close()
-    process.wait()
+    with suppress(OSError):
+        process.stdin.close()

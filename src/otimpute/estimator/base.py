@@ -5,9 +5,8 @@ from __future__ import annotations
 import math
 import time
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from numbers import Real
 from typing import Any, ClassVar, Self
 
 import narwhals as nw
@@ -21,14 +20,16 @@ from .._random import seed_from
 from .._stored import Array, IfThere, Kind, Labels, ListOf, RecordOf, Scalar, Whole
 from .._warn import warn_user
 from ..exceptions import EmptyColumnWarning, InPython, Message, OtimputeWarning, StoredFileError
-from ..fitting import CellFit, CellModel, Cells, ColumnLayout, FitSummary
+from ..fitting import BlockModel, CellFit, CellModel, Cells, ColumnLayout, FitSummary, ModelOf, fit_within_predictors
+from ..knowledge import PanelColumns
 from ..streams import scan_of
-from ..table import Encoding, Family, Table, as_frame, with_fields_of
+from ..table import ColumnKind, Encoding, Family, Table, as_frame, with_fields_of
+from .known_table import KnowsItsTable
 from .model_file import Storable
 from .notebook import fit_card
 from .record_batches import batch_of_table, impute_batches, is_batch, table_of_batch
+from .row_weights import read_row_weights
 from .scan_fit import RowSums, ScanSummary, fit_scan
-from .table_parameters import HasTableParameters
 from .training_table import TrainingTable
 
 _SET_BY_READING = {"n_features_in_", "feature_names_in_"}
@@ -43,11 +44,12 @@ class FitTask:
     values: NDArray[np.floating]  # this and the next three are what `fit_cells` takes
     missing: NDArray[np.bool_]
     layout: ColumnLayout
+    wanted: NDArray[np.bool_]  # which of the missing entries are to be imputed
     seed: int
     begun: float  # in terms of time.perf_counter()
 
 
-class BaseImputer(Storable, HasTableParameters, TransformerMixin, BaseEstimator, ABC):  # type: ignore[misc]
+class BaseImputer(KnowsItsTable, Storable, TransformerMixin, BaseEstimator, ABC):  # type: ignore[misc]
     """Base class of imputers: it reads and writes tables; subclasses impute arrays of numbers.
 
     A subclass stores its parameters in ``__init__``, checks them in `check_parameters` and learns in `fit_cells`; that is all
@@ -55,6 +57,8 @@ class BaseImputer(Storable, HasTableParameters, TransformerMixin, BaseEstimator,
     """
 
     refines: ClassVar[bool] = False  # whether `fit_cells` makes use of a start
+    weighs_rows: ClassVar[bool] = False  # whether `fit_cells` takes ``sample_weight``
+    uses_predictors: ClassVar[bool] = True  # whether other columns have a say in what is imputed
     ends_early: ClassVar[bool] = False  # whether `fit_cells` returns what it has even if the deadline was over before it began
 
     indicator_columns_: NDArray[np.int64]
@@ -84,7 +88,7 @@ class BaseImputer(Storable, HasTableParameters, TransformerMixin, BaseEstimator,
 
     @classmethod
     def _kinds(cls) -> dict[str, Kind]:
-        own = {"_model": RecordOf((cls.model_class,))} if hasattr(cls, "model_class") else {}
+        own = {"_model": ModelOf(RecordOf((cls.model_class,)))} if hasattr(cls, "model_class") else {}
         return {**super()._kinds(), **own}
 
     @abstractmethod
@@ -118,9 +122,13 @@ class BaseImputer(Storable, HasTableParameters, TransformerMixin, BaseEstimator,
             A first guess at the missing entries, for imputers that refine one.
         deadline : float
             When to be done, in terms of ``time.perf_counter()``: a fit then ends with what it has, or raises OutOfTime.
+
+        Imputers that set ``weighs_rows`` take another keyword, which is passed only if rows do not all count alike:
+        ``sample_weight``, an array [n] of how many times each row counts, 1 on average over those that count at all. Nothing is
+        learned from rows of weight 0, but they are imputed; every column is observed in a row of more.
         """
 
-    def fit(self, X: Any, y: Any = None) -> Self:  # noqa: ARG002
+    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:  # noqa: ARG002
         """Learn to impute from a table with missing values.
 
         Parameters
@@ -129,21 +137,26 @@ class BaseImputer(Storable, HasTableParameters, TransformerMixin, BaseEstimator,
             NaN, null and ``missing_values`` mark missing values. Or what is read in batches, such as a pyarrow Dataset or a
             polars LazyFrame: see ``otimpute.scan``.
         y : ignored
+        sample_weight : array [n_rows], default=None
+            How many times each row counts, for imputers that weigh rows. Only ratios matter; from rows of weight 0 nothing is
+            learned, but they are imputed.
         """
         scan = scan_of(X)
-        if scan is not None:
+        if scan is None:
+            self._fit_table(X, sample_weight)
+        elif sample_weight is None:
             fit_scan(self, scan)
         else:
-            self._fit_table(X)
+            raise ValueError("sample_weight is for tables in memory, and X is read in batches; leave the weights out")
         return self
 
-    def fit_transform(self, X: Any, y: Any = None) -> Any:  # noqa: ARG002
-        """Learn from a table and return it with its missing values imputed, as the same kind of table."""
+    def fit_transform(self, X: Any, y: Any = None, sample_weight: Any = None) -> Any:  # noqa: ARG002
+        """Learn from a table and return it with its missing values imputed, as the same kind of table; see `fit`."""
         if scan_of(X) is not None:
             raise TypeError(
                 "X is read in batches, and would come back as a whole; pass it to fit, and its batches to transform_batches"
             )
-        return self.complete_table(*self._fit_table(X))
+        return self.complete_table(*self._fit_table(X, sample_weight))
 
     def transform(self, X: Any) -> Any:
         """Impute missing values of rows that may be new; nothing is refitted and every row is treated alone."""
@@ -212,13 +225,20 @@ class BaseImputer(Storable, HasTableParameters, TransformerMixin, BaseEstimator,
     def read_table(self, X: Any) -> Table:
         """A table with the columns of the fit, as the imputer sees it; the imputer stays as it is."""
         check_is_fitted(self)
-        return self._as_table(self._validated(X, reset=False), self.training_table_.encoding, X)
+        training = self.training_table_
+        table = self._read_known(self._validated(X, reset=False), training.encoding, training.derived)
+        self._check_rows_are_known(table)
+        return replace(self._narrowed(table, training.roles), is_batch=is_batch(X))
 
-    def _fit_table(self, X: Any, encoding: Encoding | None = None) -> tuple[FitTask, CellFit]:
+    def _fit_table(self, X: Any, sample_weight: Any = None, encoding: Encoding | None = None) -> tuple[FitTask, CellFit]:
         task = self.begin_fit(X, encoding)
-        fit = self.fit_cells(task.values, task.missing, task.layout, seed=task.seed)
+        fit = self.fit_task(task, read_row_weights(sample_weight, task.missing, task.layout, self))
         self.end_fit(task, fit)
         return task, fit
+
+    def fit_task(self, task: FitTask, sample_weight: NDArray[np.float64] | None = None) -> CellFit:
+        """Learn from a table that was read, every column from those that may inform it."""
+        return fit_within_predictors(self, task.values, task.missing, task.layout, seed=task.seed, sample_weight=sample_weight)
 
     def begin_fit(self, X: Any, encoding: Encoding | None = None) -> FitTask:
         """Read a table to fit to: the first part of `fit`, for those who fit several imputers together.
@@ -230,18 +250,30 @@ class BaseImputer(Storable, HasTableParameters, TransformerMixin, BaseEstimator,
         kept = self._encoding_to_keep() if encoding is None else encoding
         self._is_fitted = False  # a fit that fails must not leave half of a new state beside half of an old one
         read = self._validated(X, reset=True)
-        encoding = self._choose_encoding(read) if kept is None else kept
-        table = self._as_table(read, encoding, X)
+        derived = self._derived_from(read)
+        encoding = self._choose_encoding(read, derived) if kept is None else kept
+        table = self._read_known(read, encoding, derived)
+        roles = self._wishes.roles(read, table)
+        self._warn_of_inapplicable(table)
+        table = replace(self._narrowed(table, roles), is_batch=is_batch(X))
         for name in [each for each in vars(self) if each.endswith("_") and each not in _SET_BY_READING]:
             delattr(self, name)  # of an earlier fit
-        self.training_table_ = TrainingTable.of(encoding, table, keep_empty=bool(self.keep_empty_features))
-        self.indicator_columns_ = np.flatnonzero(table.holes.any(axis=0)) if self.add_indicator else np.arange(0)
-        without_value = np.asarray(table.holes.all(axis=0))
+        panel_columns = PanelColumns.named(self.groups, self.time, encoding.names or range(len(encoding.codes)), encoding.codes)
+        keep_empty = bool(self.keep_empty_features)
+        self.training_table_ = TrainingTable.of(
+            encoding, table, roles, keep_empty=keep_empty, panel_columns=panel_columns, derived=derived
+        )
+        self.indicator_columns_ = np.flatnonzero(table.absent.any(axis=0)) if self.add_indicator else np.arange(0)
+        kinds = np.array([code.kind for code in table.codes])
+        without_value = (kinds == ColumnKind.EMPTY) & table.holes.any(axis=0)
+        without_value |= (kinds != ColumnKind.DERIVED) & table.holes.all(axis=0)
+        self._warn_of_identifiers(table)
         self._warn_of_empty_columns(without_value)
         self._warn_of_columns_left_alone(table, without_value)
         self._check_indicator_names()
-        arrays, layout = self.training_table_.arrays_of(table), self.training_table_.layout
-        return FitTask(table, *arrays, layout, seed_from(getattr(self, "random_state", None)), begun)
+        training = self.training_table_
+        arrays, seed = training.arrays_of(table), seed_from(getattr(self, "random_state", None))
+        return FitTask(table, *arrays, training.layout, training.wanted_of(table), seed, begun)
 
     def end_fit(self, task: FitTask, fit: CellFit) -> None:
         """Take over what was learned: the last part of `fit`."""
@@ -259,8 +291,12 @@ class BaseImputer(Storable, HasTableParameters, TransformerMixin, BaseEstimator,
     def _take_over(self, fit: CellFit, table: Table) -> None:  # noqa: ARG002
         """Keep what was learned from a table."""
         self._model, self.fit_summary_ = fit.model, fit.summary
-        self._publish()
+        self._publish_one()
         fit.summary.warn_if_stopped(self._how_to_resume())
+
+    def _publish_one(self) -> None:
+        if not isinstance(self._model, BlockModel):  # several fits have several of all that
+            self._publish()
 
     def _check_before_fit(self) -> None:
         self._check_table_parameters()
@@ -301,12 +337,19 @@ class BaseImputer(Storable, HasTableParameters, TransformerMixin, BaseEstimator,
         if gaps is not None and len(gaps) != n_columns:
             raise StoredFileError("state.file_gaps_ has other columns than the table; save the imputer again")
         self._is_fitted = True
-        self._publish()
+        self._publish_one()
 
     def _read_new_rows(self, X: Any) -> Table:
         table = self.read_table(X)
         self._warn_of_columns_left_alone(table, self.training_table_.n_missing > 0)
         return table
+
+    def _columns_said(self, table: Table, ask: Callable[[Any, NDArray[np.bool_]], NDArray[np.int64]]) -> NDArray[np.int64]:
+        """The columns that ``ask`` names, given a model and what is to be imputed in new rows; also where there are several."""
+        wanted, model = self.training_table_.wanted_of(table), self.model_
+        if isinstance(model, BlockModel):
+            return model.columns_said(lambda each, block: ask(each, block.of(wanted)))
+        return ask(model, wanted)
 
     def _warn_of_empty_columns(self, without_value: NDArray[np.bool_]) -> None:
         if not without_value.any():
@@ -316,8 +359,15 @@ class BaseImputer(Storable, HasTableParameters, TransformerMixin, BaseEstimator,
             fate = "are dropped; set keep_empty_features=True to keep them, empty"
         warn_user(f"no observed value in columns {self._names(np.flatnonzero(without_value))}: they {fate}", EmptyColumnWarning)
 
+    def _warn_of_identifiers(self, table: Table) -> None:
+        found = np.flatnonzero([code.kind == ColumnKind.IDENTIFIER for code in table.codes])
+        if len(found):
+            advice = InPython("; name them in columns or pass identifiers='use' to use them, in exclude to say nothing")
+            said = f"set aside what looks like an identifier: {self._names(found)}"
+            warn_user(Message(said, advice), OtimputeWarning)
+
     def _warn_of_columns_left_alone(self, table: Table, known: NDArray[np.bool_]) -> None:
-        idle = np.array([code.family == Family.ANY for code in table.codes])
+        idle = np.array([code.family == Family.ANY and code.kind != ColumnKind.DERIVED for code in table.codes])
         with_holes = np.flatnonzero(idle & table.holes.any(axis=0) & ~known)
         if len(with_holes):
             warn_user(
@@ -344,17 +394,6 @@ class BaseImputer(Storable, HasTableParameters, TransformerMixin, BaseEstimator,
                 f"add_indicator=True would add a column {sorted(taken)[0]!r}, which X already has; rename that column"
             )
 
-    def _choose_encoding(self, read: Any) -> Encoding:
-        if isinstance(read, nw.DataFrame):
-            return Encoding.of_frame(read, self.constraints, self.max_categories, self._missing_values())
-        return Encoding.of_array(read, self.constraints, self._missing_values())
-
-    def _as_table(self, read: Any, encoding: Encoding, X: Any) -> Table:
-        marker = self._missing_values()
-        if isinstance(read, nw.DataFrame):
-            return replace(encoding.read_frame(read, marker), is_batch=is_batch(X))
-        return encoding.read_array(read, marker)
-
     def _validated(self, X: Any, *, reset: bool) -> Any:
         """A frame, or an array of numbers, that has rows and columns; with ``reset`` its columns are what others must have."""
         if isinstance(X, np.ma.MaskedArray):
@@ -372,17 +411,9 @@ class BaseImputer(Storable, HasTableParameters, TransformerMixin, BaseEstimator,
             raise ValueError("X has a column whose name is None or NaN; give it a name")
         return frame
 
-    def _missing_values(self) -> Any:
-        value = self.missing_values
-        if value is None:
-            return float("nan")
-        if isinstance(value, bool) or not isinstance(value, Real):
-            raise TypeError(f"missing_values must be a number or NaN, got {value!r}")
-        return value
-
     def _assemble(self, table: Table, cells: Cells) -> Any:
         cells = self.training_table_.with_empty_columns(table, cells)
-        completed = table.complete(cells, self.training_table_.kept, self.integers, self.indicator_columns_)
+        completed = self._complete(table, cells)
         if not isinstance(completed, nw.DataFrame):
             return completed
         wanted = _get_output_config("transform", self)["dense"]

@@ -27,7 +27,7 @@ class Storable:
     """What lets an imputer be saved: a class declares the kinds of the attributes that a fit leaves."""
 
     _stored: ClassVar[Mapping[str, Kind]] = {}  # of this class; those of its bases are added
-    _state_version: ClassVar[int] = 2  # to be raised when what is stored changes
+    _state_version: ClassVar[int] = 3  # to be raised when what is stored changes
     _given_at_load: ClassVar[str] = ""  # the parameter that may be code, if there is one
     _parameter_kinds: ClassVar[Mapping[str, Kind]] = {}  # of parameters that are more than plain values
 
@@ -63,6 +63,10 @@ class Storable:
     def _state(self) -> dict[str, Any]:
         """What is to be stored, by name: the declared attributes, unless a class knows better."""
         return {name: getattr(self, name) for name in self._kinds() if hasattr(self, name)}
+
+    def _plain_parameter(self, name: str, value: Any) -> Any:  # noqa: ARG002
+        """A parameter as files hold it, where that is not what was passed."""
+        return value
 
     def _restore_state(self, state: dict[str, Any], sizes: dict[str, int]) -> None:  # noqa: ARG002
         """Take over what was stored; a class raises StoredFileError where its parts do not go together."""
@@ -178,7 +182,7 @@ def _pack_parameters(imputer: Any, place: Place) -> dict[str, Any]:
             continue
         is_code = name == imputer._given_at_load and callable(value)
         kind = imputer._parameter_kinds.get(name, _PLAIN)
-        packed[name] = _GIVEN if is_code else kind.pack(value, place.at(name))
+        packed[name] = _GIVEN if is_code else kind.pack(imputer._plain_parameter(name, value), place.at(name))
     return packed
 
 

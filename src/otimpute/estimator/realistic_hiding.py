@@ -38,18 +38,28 @@ class Missingness:
     """How the values of a table are missing, by column of the table (G of them)."""
 
     missing: Holes  # [n, G]
+    wanted: Holes  # [n, G]: missing values of which it matters how they are missing
     odds: Numbers  # [n, G]: of being missing, relative to the typical row of the column
     together: Numbers  # [G, G]: chance that what a pattern has missing in column k is copied, where column j is hidden
 
     @classmethod
     def of(
-        cls, values: NDArray[np.floating], missing: Holes, groups: NDArray[np.int64], rng: np.random.Generator
+        cls,
+        values: NDArray[np.floating],
+        missing: Holes,
+        groups: NDArray[np.int64],
+        rng: np.random.Generator,
+        wanted: Holes | None = None,
     ) -> Missingness:
-        """Learned from a table of coordinates, those of one column having the same entry in ``groups``."""
+        """Learned from a table of coordinates, those of one column having the same entry in ``groups``.
+
+        Missing values that are not ``wanted``, such as those that cannot exist, are taken neither for missing nor for observed.
+        """
         firsts = np.flatnonzero(np.r_[True, np.diff(groups) != 0])
         by_column = missing[:, firsts]
-        odds = _odds_of_missing(values, missing, groups, firsts, rng)
-        return cls(by_column, odds, _missing_together(by_column, odds))
+        holes = by_column if wanted is None else wanted[:, firsts]
+        odds = _odds_of_missing(values, missing, holes, groups, firsts, rng)
+        return cls(by_column, holes, odds, _missing_together(by_column, holes, odds))
 
 
 def hide_like_missing(how: Missingness, share: NDArray[np.float64], rng: np.random.Generator) -> tuple[Holes, Numbers]:
@@ -85,7 +95,7 @@ def hide_like_missing(how: Missingness, share: NDArray[np.float64], rng: np.rand
         rows = _draw(left, chance[left, j] / _RATHER_ELSEWHERE ** n_times[left], min(n_more, len(left)), rng)
         hidden[rows, j] = True
         n_times[rows] += 1
-        with_pattern = np.flatnonzero(missing[:, j])
+        with_pattern = np.flatnonzero(how.wanted[:, j])
         if len(with_pattern) and how.together[j].any():
             patterns = missing[rng.choice(with_pattern, len(rows))]
             hidden[rows] |= patterns & (rng.random(patterns.shape) < how.together[j]) & ~missing[rows]
@@ -121,7 +131,12 @@ def _draw(rows: NDArray[np.int64], chance: Numbers, n_wanted: int, rng: np.rando
 
 
 def _odds_of_missing(
-    values: NDArray[np.floating], missing: Holes, groups: NDArray[np.int64], firsts: NDArray[np.int64], rng: np.random.Generator
+    values: NDArray[np.floating],
+    missing: Holes,
+    wanted: Holes,
+    groups: NDArray[np.int64],
+    firsts: NDArray[np.int64],
+    rng: np.random.Generator,
 ) -> Numbers:
     """Odds ``[n, G]`` by ridge logistic regressions on the other columns, all fitted at once; 1 where nothing is missing.
 
@@ -130,15 +145,16 @@ def _odds_of_missing(
     """
     n, n_columns = missing.shape[0], len(firsts)
     odds = np.ones((n, n_columns))
-    by_column = missing[:, firsts]
-    targets = np.flatnonzero(by_column.any(axis=0) & ~by_column.all(axis=0))
+    counts = wanted | ~missing[:, firsts]
+    targets = np.flatnonzero(wanted.any(axis=0) & (counts & ~wanted).any(axis=0))
     if len(targets) == 0 or n_columns < 2:
         return odds
     z = Standardiser.fit(values, missing).apply(np.where(missing, 0, values))
     z[missing] = 0
     z = np.column_stack([np.clip(z, -5, 5), np.ones(n)])
     learn = np.arange(n) if n <= _MOST_ROWS else np.sort(rng.choice(n, _MOST_ROWS, replace=False))
-    inputs, truth = z[learn], by_column[np.ix_(learn, targets)].astype(np.float64)
+    inputs, truth = z[learn], wanted[np.ix_(learn, targets)].astype(np.float64)
+    counts = counts[np.ix_(learn, targets)]
     d = z.shape[1]
     ridge = np.full(d, d / 4.0)
     ridge[-1] = 1e-3  # the rate itself is not shrunk
@@ -147,7 +163,7 @@ def _odds_of_missing(
     undo = [np.linalg.solve(bound[np.ix_(mine, mine)], bound[mine]).T for mine in own]  # [d, width]
     weights = np.zeros((d, len(targets)))
     for _ in range(_NEWTON_STEPS):
-        step = bound @ (inputs.T @ (truth - expit(inputs @ weights)) - ridge[:, None] * weights)
+        step = bound @ (inputs.T @ (counts * (truth - expit(inputs @ weights))) - ridge[:, None] * weights)
         for place, mine in enumerate(own):
             step[:, place] -= undo[place] @ step[mine, place]
         weights += step
@@ -155,34 +171,34 @@ def _odds_of_missing(
             break
     log_odds = z @ weights
     log_odds = (log_odds - np.median(log_odds, axis=0)) * _believed(
-        truth, expit(inputs @ weights), np.trace(bound @ inputs.T @ inputs) / 4
+        truth, expit(inputs @ weights), counts, np.trace(bound @ inputs.T @ inputs) / 4
     )
     odds[:, targets] = np.exp(np.clip(log_odds, -np.log(_FARTHEST_ODDS), np.log(_FARTHEST_ODDS)))
     return odds
 
 
-def _believed(truth: Numbers, chance: Numbers, n_free: float) -> Numbers:
+def _believed(truth: Numbers, chance: Numbers, counts: Holes, n_free: float) -> Numbers:
     """By column, how much of a model to believe: all but the part of its deviance that ``n_free`` weights find in noise."""
 
     def deviance(chance: Numbers) -> Numbers:
-        return np.asarray(-2 * np.log(np.where(truth > 0, chance, 1 - chance).clip(1e-12)).sum(axis=0))
+        return np.asarray(-2 * (counts * np.log(np.where(truth > 0, chance, 1 - chance).clip(1e-12))).sum(axis=0))
 
-    explained = deviance(np.broadcast_to(truth.mean(axis=0), truth.shape)) - deviance(chance)
+    explained = deviance(np.broadcast_to(truth.sum(axis=0) / counts.sum(axis=0), truth.shape)) - deviance(chance)
     return np.maximum(1 - n_free / np.maximum(explained, 1e-12), 0.0)
 
 
-def _missing_together(missing: Holes, odds: Numbers) -> Numbers:
+def _missing_together(missing: Holes, wanted: Holes, odds: Numbers) -> Numbers:
     """The chance ``[j, k]`` of copying a missing k where j is hidden, so that it is missing as often as beside a missing j.
 
     Elsewhere means in rows where j is hidden, which are chosen by their odds: what these explain is not copied once more.
     """
-    there, gone = ~missing * odds, missing.astype(np.float64)
+    there, gone, hole = ~missing * odds, missing.astype(np.float64), wanted.astype(np.float64)
     n_there = (there.sum(axis=0) ** 2 / np.maximum((there**2).sum(axis=0), 1e-12))[
         :, None
     ]  # as many count as evenly chosen ones
-    n_gone = np.maximum(gone.sum(axis=0), 1)[:, None]
+    n_gone = np.maximum(hole.sum(axis=0), 1)[:, None]
     elsewhere = there.T @ gone / np.maximum(there.sum(axis=0), 1e-12)[:, None]  # [j, k]
-    beside = gone.T @ gone / n_gone
+    beside = hole.T @ gone / n_gone
     error = np.sqrt(elsewhere * (1 - elsewhere) / np.maximum(n_there, 1) + np.maximum(beside * (1 - beside), 1e-9) / n_gone)
     by_chance = max(_EXCESS, np.sqrt(2 * np.log(missing.shape[1])))  # in standard errors, the more columns the more
     excess = np.where(beside - elsewhere > by_chance * error, beside - elsewhere, 0.0)

@@ -61,7 +61,9 @@ def check_schema(imputer: BaseImputer, schema: Any) -> None:
     twice = sorted({name for name in names if names.count(name) > 1} & set(encoding.names))
     if twice:
         raise ValueError(f"columns {listed(twice)} occur more than once; rename them")
-    used = [name for name, kind in encoding.kinds.items() if not kind.is_idle]
+    # Rules may need any column, even one that is not imputed.
+    has_rules = imputer.derive is not None or imputer.applicable is not None
+    used = [name for name, kind in encoding.kinds.items() if has_rules or not kind.is_idle]
     absent = [name for name in used if name not in names]
     if absent:
         raise ValueError(f"no column {listed(absent)}, which the model needs; there are {listed(names, 20)}")
@@ -74,6 +76,7 @@ def check_schema(imputer: BaseImputer, schema: Any) -> None:
 
 def _plain(imputer: BaseImputer) -> BaseImputer:
     """The imputer, with Arrow tables as its output; refused if these have other columns or types than those that come in."""
+    imputer._refuse_rows_together("a stream of batches")
     if imputer.add_indicator:
         raise ValueError("add_indicator=True adds columns, and batches keep their schema; fit with add_indicator=False")
     if imputer.integers != "round":

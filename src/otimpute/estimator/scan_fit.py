@@ -20,7 +20,7 @@ from .._stored import Whole, stored
 from .._text import count, listed
 from .._threads import Workers, n_threads, single_blas_thread
 from ..exceptions import StoredFileError
-from ..fitting import FitProgress, progress_bar
+from ..fitting import BlockModel, FitProgress, progress_bar
 from ..streams import LocalParts, Scan, Survey, numbers_of
 from .model_file import model_of_bytes
 
@@ -106,7 +106,7 @@ class SumPass:
     def _arrays_of(self, batch: Any) -> tuple[NDArray[np.floating], NDArray[np.bool_]]:
         """What imputers see of rows; of numbers on the shortest way, for that is most of the work where rows are many."""
         training = self.imputer.training_table_
-        if not training.encoding.is_numeric or training.empty.any():
+        if not training.encoding.is_numeric or training.empty.any() or training.derived is not None:
             return training.arrays_of(self.imputer.read_table(batch))
         pairs = [numbers_of(column, float(self.imputer._missing_values())) for column in batch.columns]
         values, missing = np.empty((batch.num_rows, len(pairs)), order="F"), np.empty((batch.num_rows, len(pairs)), bool)
@@ -138,6 +138,7 @@ def _no_sums(imputer: BaseImputer) -> RowSums:
 def fit_scan(imputer: BaseImputer, scan: Scan) -> None:
     """Fit an imputer to a table that is read in batches."""
     imputer._check_before_fit()
+    imputer._refuse_rows_together("a fit to a table that is read in batches")
     schema = _checked(scan.source.schema)
     progress = _Progress(imputer, scan)
     survey = Survey(
@@ -151,11 +152,11 @@ def fit_scan(imputer: BaseImputer, scan: Scan) -> None:
     if not progress.restore(imputer):
         rows = survey.sample.rows.take(require("pyarrow", "reading batches", "cli").array(places))
         encoding = survey.encoding(imputer.constraints, imputer.max_categories)
-        imputer._fit_table(rows, encoding)
+        imputer._fit_table(rows, encoding=imputer._known_encoding(rows, encoding))
         n_missing = np.array([facts.n_missing for facts in survey.facts])
         table = imputer.training_table_
         imputer.training_table_ = replace(table, n_rows=survey.n_rows, n_missing=n_missing, kept=table.kept)
-    sums = imputer._row_sums()
+    sums = None if isinstance(imputer._model, BlockModel) else imputer._row_sums()  # blocks see some columns only
     rounds = 0 if sums is None else scan.rounds if imputer._improves_in_rounds else min(scan.rounds, 1)
     for k in range(progress.stage_of_sums, rounds):
         one = SumPass(imputer, schema)

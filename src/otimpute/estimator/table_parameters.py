@@ -8,6 +8,7 @@ from typing import Any, TypedDict
 import numpy as np
 
 from .._checks import check_choice, check_count, check_flag
+from ..knowledge import ColumnWishes
 
 
 class TableParameters(TypedDict, total=False):
@@ -19,6 +20,14 @@ class TableParameters(TypedDict, total=False):
     integers: str
     constraints: Any
     max_categories: int | None
+    columns: Any
+    exclude: Any
+    identifiers: str
+    predictors: Any
+    groups: Any
+    time: Any
+    derive: Any
+    applicable: Any
 
 
 class HasTableParameters:
@@ -33,6 +42,14 @@ class HasTableParameters:
         integers: str = "round",
         constraints: Any = None,
         max_categories: int | None = 50,
+        columns: Any = None,
+        exclude: Any = None,
+        identifiers: str = "set aside",
+        predictors: Any = None,
+        groups: Any = None,
+        time: Any = None,
+        derive: Any = None,
+        applicable: Any = None,
     ):
         self.missing_values = missing_values
         self.add_indicator = add_indicator
@@ -40,6 +57,14 @@ class HasTableParameters:
         self.integers = integers
         self.constraints = constraints
         self.max_categories = max_categories
+        self.columns = columns
+        self.exclude = exclude
+        self.identifiers = identifiers
+        self.predictors = predictors
+        self.groups = groups
+        self.time = time
+        self.derive = derive
+        self.applicable = applicable
 
     def __init_subclass__(cls, **options: Any) -> None:
         """Replace ``**table`` in the signature of a constructor by what it stands for: scikit-learn reads parameters there."""
@@ -61,3 +86,10 @@ class HasTableParameters:
         check_flag("keep_empty_features", self.keep_empty_features)
         if self.max_categories is not None:
             check_count("max_categories", self.max_categories, advice="pass None to use all categories of all columns")
+        check_choice("identifiers", self.identifiers, ["set aside", "use"])
+
+    @property
+    def _wishes(self) -> ColumnWishes:
+        """What is said about columns."""
+        said = self.columns, self.exclude, self.identifiers, self.predictors, self.constraints
+        return ColumnWishes(*said, used_elsewhere=(self.groups, self.time))

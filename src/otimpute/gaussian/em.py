@@ -103,6 +103,7 @@ def fit_gaussian(
     deadline: float = math.inf,
     workers: Workers = ALONE,
     torch_device: str | None = None,
+    row_weight: NDArray[np.float64] | None = None,
 ) -> GaussianModel:
     """Fit mean and covariance of standardised columns with holes; entries under ``missing`` are ignored.
 
@@ -110,20 +111,25 @@ def fit_gaussian(
     collinear, constant, or more than the rows. Stops when no filled-in value moves by more than ``tolerance`` (root mean
     square, in standard deviations), after ``max_iterations``, or when another iteration would outlast the ``deadline`` of
     ``time.perf_counter()``; the one that finds relations between columns is always made. The number of ``workers`` does not
-    change the result. With a ``torch_device`` torch computes there, in the same precision.
+    change the result. With a ``torch_device`` torch computes there, in the same precision. Rows count as often as their
+    ``row_weight [n]`` says, as if they were there several times.
 
     >>> values = np.array([[0.0, 0.0], [1.0, 1.0], [2.0, np.nan], [-1.0, -1.0], [-2.0, -2.0]])
     >>> model = fit_gaussian(values, np.isnan(values), prior_rows=0.01)
     >>> bool(model.fill(values, np.isnan(values))[2, 1] > 1.5)
     True
     """
-    n, d = values.shape
-    n_observed = np.maximum((~missing).sum(axis=0), 1)
-    mean: NDArray[np.float64] = np.where(missing, 0.0, values).sum(axis=0) / n_observed
+    d = values.shape[1]
+    weight = None if row_weight is None else row_weight[:, None]
+    n = len(values) if weight is None else float(weight.sum())
+    n_missing = _sum(missing, weight)
+    n_observed = np.maximum(_sum(~missing, weight), 1 if weight is None else 1e-300)
+    mean: NDArray[np.float64] = _sum(np.where(missing, 0.0, values), weight) / n_observed
     order, parts = _parts_by_pattern(missing)
     filled, holes = np.where(missing, mean, values).take(order, axis=0), missing.take(order, axis=0)
-    variance = ((filled - mean) ** 2).sum(axis=0) / n_observed + _SMALLEST_VARIANCE
-    on_torch = None if torch_device is None else rows_on(torch_device, filled, holes, 1)
+    weight = None if weight is None else weight.take(order, axis=0)
+    variance = _sum((filled - mean) ** 2, weight) / n_observed + _SMALLEST_VARIANCE
+    on_torch = None if torch_device is None else rows_on(torch_device, filled, holes, 1, weight)
     covariance: NDArray[Any] = np.diag(variance)
     precision: NDArray[Any] = _NOT_WANTED
     converged = not missing.any()
@@ -133,10 +139,12 @@ def fit_gaussian(
         """Sums over rows of products of distances from the mean, of distances, and of squares of how far values moved."""
         rows, scatter = filled[part.rows], np.zeros((d, d))
         before = rows.copy()
+        own = None if weight is None else weight[part.rows]
         if len(precision):
-            part.condition(filled, holes, mean, precision, scatter)
+            part.condition(filled, holes, mean, precision, scatter, row_weight=own)
         centred = rows - mean
-        return scatter + centred.T @ centred, centred.sum(axis=0), float(((rows - before) ** 2).sum())
+        products = centred.T @ (centred if own is None else own * centred)
+        return scatter + products, _sum(centred, own), float(_sum((rows - before) ** 2, own).sum())
 
     for iteration in range(1, max_iterations + 1):
         begun = time.perf_counter()
@@ -146,10 +154,10 @@ def fit_gaussian(
             of_parts = workers.map(expect, parts)
             scatter, drift, moved = (sum(each[1:], each[0]) for each in zip(*of_parts, strict=True))
         if iteration == 1:  # columns are independent yet: holes have means, and vary as their columns do
-            scatter += np.diag(missing.sum(axis=0) * variance)
+            scatter += np.diag(n_missing * variance)
         mean, covariance = _maximise(mean, drift, scatter, n, prior_rows)
         # The first expectation, under independent columns, only repeats the means: it cannot tell convergence.
-        if converged or (iteration > 1 and np.sqrt(moved / missing.sum()) <= tolerance):
+        if converged or (iteration > 1 and np.sqrt(moved / n_missing.sum()) <= tolerance):
             converged = True
             break
         now = time.perf_counter()
@@ -159,8 +167,13 @@ def fit_gaussian(
     return GaussianModel(mean, covariance, iteration, converged)
 
 
+def _sum(table: NDArray[Any], row_weight: NDArray[np.float64] | None) -> NDArray[Any]:
+    """Sums over rows, which count as often as their weight ``[n, 1]`` says."""
+    return np.asarray((table if row_weight is None else row_weight * table).sum(axis=0))
+
+
 def _maximise(
-    mean: NDArray[np.float64], drift: NDArray[np.float64], scatter: NDArray[np.float64], n: int, prior_rows: float
+    mean: NDArray[np.float64], drift: NDArray[np.float64], scatter: NDArray[np.float64], n: float, prior_rows: float
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """Mean and covariance from sums over ``n`` rows of distances from the mean and of their products."""
     centred: NDArray[np.float64] = scatter - np.outer(drift, drift) / n
@@ -169,11 +182,17 @@ def _maximise(
     return mean + drift / n, covariance
 
 
-def rows_on(torch_device: str, values: NDArray[np.float64], missing: NDArray[np.bool_], n_components: int) -> TorchRows:
+def rows_on(
+    torch_device: str,
+    values: NDArray[np.float64],
+    missing: NDArray[np.bool_],
+    n_components: int,
+    row_weight: NDArray[np.float64] | None = None,
+) -> TorchRows:
     """The table where torch computes, which is loaded only now that it is asked for."""
     from .torch_rows import TorchRows
 
-    return TorchRows(values, missing, n_components, torch_device)
+    return TorchRows(values, missing, n_components, torch_device, row_weight)
 
 
 def number_of_parts(n_rows: int, per_part: int) -> int:
@@ -208,6 +227,7 @@ class _Part:
         precision: NDArray[np.float64],
         conditional: NDArray[np.float64] = _NOT_WANTED,
         deviation: NDArray[np.float64] = _NOT_WANTED,
+        row_weight: NDArray[np.float64] | None = None,
         steps: float = 0.0,
     ) -> None:
         """Fill these rows of a table with conditional means; add up ``conditional`` covariances, note each ``deviation``.
@@ -215,9 +235,11 @@ class _Part:
         With ``steps`` covariances are added in so many steps to a unit, each rounded.
         """
         rows, missing, deviation = table[self.rows], holes_of_table[self.rows], deviation[self.rows]
-        few = self.begins[: self.n_few + 1]
-        _condition(rows, missing, few, mean, precision, conditional, deviation, self.memory, steps)
-        for begin, end in pairwise(self.begins[self.n_few :].tolist()):
+        few, counts = self.begins[: self.n_few + 1], np.diff(self.begins).astype(np.float64)  # of rows with each pattern
+        if row_weight is not None:
+            counts = np.add.reduceat(row_weight[:, 0], self.begins[:-1])
+        _condition(rows, missing, few, counts, mean, precision, conditional, deviation, self.memory, steps)
+        for (begin, end), count in zip(pairwise(self.begins[self.n_few :].tolist()), counts[self.n_few :], strict=True):
             holes = np.flatnonzero(missing[begin])
             factor, failed = dpotrf(precision[np.ix_(holes, holes)], lower=1)
             if failed:
@@ -228,7 +250,7 @@ class _Part:
             lower = dpotri(factor, lower=1)[0]
             if len(conditional):
                 own = np.tril(lower) + np.tril(lower, -1).T
-                conditional[np.ix_(holes, holes)] += (end - begin) * (np.rint(own * steps) if steps else own)
+                conditional[np.ix_(holes, holes)] += count * (np.rint(own * steps) if steps else own)
             if len(deviation):
                 deviation[begin:end, holes] = np.sqrt(np.diag(lower))
 
@@ -251,7 +273,7 @@ def _parts_by_pattern(missing: NDArray[np.bool_]) -> tuple[NDArray[np.int64], li
 
 
 @compiled
-def _condition(rows, missing, begins, mean, precision, conditional, deviation, inverse, steps):  # type: ignore[no-untyped-def]
+def _condition(rows, missing, begins, counts, mean, precision, conditional, deviation, inverse, steps):  # type: ignore[no-untyped-def]
     """Fill each row's holes with conditional means; add up conditional covariances and note deviations unless empty.
 
     The precision's blocks of eight patterns' holes are inverted side by side, in the lanes of ``inverse`` (lower triangles);
@@ -299,7 +321,7 @@ def _condition(rows, missing, begins, mean, precision, conditional, deviation, i
                 for r in range(q):
                     for c in range(q):
                         each = np.rint(own[r, c] * steps) if steps > 0 else own[r, c]
-                        conditional[place[r], place[c]] += (end - begin) * each
+                        conditional[place[r], place[c]] += counts[first + lane] * each
             for i in range(begin, end if q > 0 else begin):
                 for k in range(d):
                     away[k] = 0.0 if missing[i, k] else rows[i, k] - mean[k]

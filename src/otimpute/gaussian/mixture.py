@@ -139,10 +139,19 @@ class _Part:
         for _ in self.weigh(filled, prepared):
             pass
 
-    def learn(self, filled: NDArray[np.float64], prepared: tuple[NDArray[np.float64], ...]) -> list[NDArray[np.float64]]:
+    def learn(
+        self,
+        filled: NDArray[np.float64],
+        prepared: tuple[NDArray[np.float64], ...],
+        row_weight: NDArray[np.float64] | None = None,
+    ) -> list[NDArray[np.float64]]:
         """Fill the rows; sums over them of distances from components' means, of their products, and of shares."""
         sums = [np.zeros(each.shape) for each in prepared]
         for rows in self.weigh(filled, prepared):
+            if row_weight is not None:
+                part = self.memory[-1]
+                n_blocks = len(prepared[-1])
+                part[: len(rows) * n_blocks] *= np.repeat(row_weight[rows], n_blocks)[:, None]
             add_rows(len(rows), *self.memory, *sums)
         return sums
 
@@ -184,12 +193,14 @@ def fit_mixture(
     deadline: float = math.inf,
     workers: Workers = ALONE,
     torch_device: str | None = None,
+    row_weight: NDArray[np.float64] | None = None,
 ) -> MixtureModel:
     """Fit ``n_components`` Gaussians to standardised columns with holes; entries under ``missing`` are ignored.
 
     ``start`` is the table completed somehow, to find centres in. ``prior_rows``, by default d + 2, say how closely the
     components follow the pooled covariance. Stops as `fit_gaussian` does; OutOfTime where ``deadline`` passes before. The
-    number of ``workers`` does not change the result. With a ``torch_device`` torch computes there, in the same precision.
+    number of ``workers`` does not change the result. With a ``torch_device`` torch computes there, in the same precision. Rows
+    count as often as their ``row_weight [n]`` says.
 
     >>> rng = np.random.default_rng(0)
     >>> x = rng.normal(size=200)
@@ -201,12 +212,15 @@ def fit_mixture(
     >>> bool(np.abs(filled - values).max() < 0.5 < np.abs(start - values).max())
     True
     """
-    n, d = values.shape
+    n_rows, d = values.shape
     prior = d + 2.0 if prior_rows is None else prior_rows
     nearest = _nearest_centres(start, n_components, rng)
-    belongs = np.full((n, n_components), (1 - _SURE) / n_components)
-    belongs[np.arange(n), nearest] += _SURE
-    overall = start.mean(axis=0)
+    belongs = np.full((n_rows, n_components), (1 - _SURE) / n_components)
+    belongs[np.arange(n_rows), nearest] += _SURE
+    n, overall = float(n_rows), start.mean(axis=0)
+    if row_weight is not None:
+        n, overall = float(row_weight.sum()), np.average(start, axis=0, weights=row_weight)
+        belongs *= row_weight[:, None]
     mass = belongs.sum(axis=0)
     mean = (belongs.T @ start + overall) / (mass[:, None] + 1)
 
@@ -215,8 +229,11 @@ def fit_mixture(
         return np.asarray((centred * belongs[:, k, None]).T @ centred)
 
     scatter = np.array(workers.map(scatter_of, range(n_components)))
-    on_torch = None if torch_device is None else rows_on(torch_device, np.where(missing, start, values), missing, n_components)
-    parts = _parts_of(missing, n_components, number_of_parts(n, _ROWS_PER_PART)) if on_torch is None else []
+    on_torch = None
+    if torch_device is not None:
+        weight = None if row_weight is None else row_weight[:, None]
+        on_torch = rows_on(torch_device, np.where(missing, start, values), missing, n_components, weight)
+    parts = _parts_of(missing, n_components, number_of_parts(n_rows, _ROWS_PER_PART)) if on_torch is None else []
     filled, entries = np.array(values), np.flatnonzero(missing)
     previous = start.take(entries)
     for iteration in range(max_iterations):
@@ -229,7 +246,7 @@ def fit_mixture(
 
             def learn(part: _Part, prepared: tuple[NDArray[np.float64], ...] = prepared) -> list[NDArray[np.float64]]:
                 check_deadline(deadline)
-                return part.learn(filled, prepared)
+                return part.learn(filled, prepared, row_weight)
 
             found = workers.map(learn, parts)
             sums = found[0]
@@ -254,7 +271,7 @@ def fit_mixture(
 
 
 def _maximise(
-    mass: NDArray[np.float64], scatter: NDArray[np.float64], n: int, prior: float
+    mass: NDArray[np.float64], scatter: NDArray[np.float64], n: float, prior: float
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """Shares and covariances that explain sums over rows; components lean on the pooled covariance and on equal shares."""
     pooled = scatter.sum(axis=0) / n

@@ -48,13 +48,20 @@ class _Weighed:
     places: torch.Tensor  # [n, q]
     inverse_factor: torch.Tensor  # [K, n, q, q]: L⁻¹ of Λ_MM = L Lᵀ
     away: torch.Tensor  # [K, n, D]: how far from the component's mean the completed row is
-    part: torch.Tensor  # [K, n]: how much of the row is the component's
+    part: torch.Tensor  # [K, n]: how much of the row is the component's, times how often the row counts
 
 
 class TorchRows:
     """A table with holes on torch's ``device``, for ``n_components`` Gaussians at a time; what is in the holes is replaced."""
 
-    def __init__(self, values: NDArray[np.float64], missing: NDArray[np.bool_], n_components: int, device: str):
+    def __init__(
+        self,
+        values: NDArray[np.float64],
+        missing: NDArray[np.bool_],
+        n_components: int,
+        device: str,
+        row_weight: NDArray[np.float64] | None = None,  # [n, 1]: how often rows count
+    ):
         n, d = values.shape
         self._device = device
         n_missing = missing.sum(axis=1)
@@ -65,6 +72,7 @@ class TorchRows:
         row, column = np.nonzero(missing)
         self._entries = self._tensor(place_of[row] * (d + 1) + column)  # the missing ones, in the order of the table
         self._filled = self._tensor(np.column_stack([values[order], np.zeros(n)]))  # [n, D]
+        self._weight = None if row_weight is None else self._tensor(row_weight[order])
         self._chunks = list(self._split(missing[order], size[order], n_components))
         self._moved = self._zeros()
 
@@ -138,8 +146,12 @@ class TorchRows:
             part = torch.softmax(log_weight[:, None] - log_missing - distance, dim=0)
             away.scatter_(2, to, -(inverse_factor.mT @ solved)[..., 0])
             expected = (part[..., None] * (centre + away)).sum(0)
-            self._moved += torch.where(chunk.seen, 0.0, expected - rows).square().sum()
+            moved = torch.where(chunk.seen, 0.0, expected - rows).square()
             rows.copy_(torch.where(chunk.seen, rows, expected))
+            if self._weight is not None:
+                weight = self._weight[chunk.rows]
+                moved, part = moved * weight, part * weight[:, 0]
+            self._moved += moved.sum()
             yield _Weighed(places, inverse_factor, away, part)
         if int(failed):
             raise np.linalg.LinAlgError("the covariance of the columns is not positive definite")

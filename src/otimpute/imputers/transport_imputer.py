@@ -20,8 +20,8 @@ from .._stored import Real, Whole, stored
 from .._threads import n_threads, single_blas_thread
 from .._warn import warn_user
 from ..estimator import BaseImputer, hide_cells
-from ..exceptions import OtimputeWarning, StoredFileError
-from ..fitting import STOPPED_EARLY, CellFit, Cells, ColumnLayout, FitSummary, check_callbacks
+from ..exceptions import OtimputeWarning, ParameterValueError, StoredFileError
+from ..fitting import STOPPED_EARLY, BlockModel, CellFit, Cells, ColumnLayout, FitSummary, check_callbacks
 from ..fitting.checkpoint import Checkpoint, checkpoint_path, identity_of
 from ..gaussian import GaussianModel
 from ..table import Encoding, as_frame
@@ -221,9 +221,16 @@ class TransportImputer(BaseImputer):
 
     def _restore_state(self, state: dict[str, Any], sizes: dict[str, int]) -> None:
         model, layout = state["_model"], state["training_table_"].layout
-        if not np.array_equal(model.columns.layout_groups, layout.groups):
-            raise StoredFileError("the model has other columns than the table; save the imputer again")
-        state["_model"] = self._with_modules(model, layout)
+
+        def checked(model: Any, layout: ColumnLayout) -> TransportModel:
+            if not np.array_equal(model.columns.layout_groups, layout.groups):
+                raise StoredFileError("the model has other columns than the table; save the imputer again")
+            return self._with_modules(model, layout)
+
+        if isinstance(model, BlockModel):
+            state["_model"] = model.mapped(lambda each, block: checked(each, layout.only(block.columns)))
+        else:
+            state["_model"] = checked(model, layout)
         super()._restore_state(state, sizes)
 
     def _with_modules(self, model: Any, layout: ColumnLayout) -> TransportModel:  # noqa: ARG002
@@ -315,6 +322,10 @@ class TransportImputer(BaseImputer):
         before = getattr(self, "_model", None) if self.warm_start else None
         if before is None:
             return None
+        if isinstance(before, BlockModel) or layout.predictors is not None:
+            raise ParameterValueError(
+                "warm_start", True, "False where predictors make several fits of one", "leave out one of the two"
+            )
         if self._made_of is not made_of and self._made_of != made_of:
             raise ValueError(
                 f"warm_start=True continues to train {self._made_of!r}, got {made_of!r}; pass the same, or warm_start=False"
@@ -338,9 +349,11 @@ class TransportImputer(BaseImputer):
         """The coordinates of a user's starting table."""
         frame = as_frame(self.initial)
         if frame is None:
-            return np.asarray(self.initial, dtype=np.float64)
-        start = layout.encoding.read_frame(frame, np.nan)
-        return np.where(start.missing, np.nan, start.values)
+            own = np.asarray(self.initial, dtype=np.float64)
+        else:
+            start = layout.encoding.read_frame(frame, np.nan)
+            own = np.where(start.missing, np.nan, start.values)
+        return np.hstack([own, np.zeros((len(own), len(layout.helped)))]) if len(layout.helped) else own
 
     def _choose_epsilon(self, table: NDArray[np.float32], metric: NDArray[np.float64], seed: int) -> float:
         if not isinstance(self.epsilon, str):

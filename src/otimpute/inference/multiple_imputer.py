@@ -22,7 +22,7 @@ from ..baselines.chained import ChainedFit
 from ..estimator import BaseImputer, FitTask, Fitted, Storable, Unfitted
 from ..exceptions import InPython, Message, OtimputeWarning, StoredFileError, Term
 from ..fitting import CellFit, FitProgress, progress_bar
-from ..table import Family, Table
+from ..table import ColumnKind, Family, Table
 from .completed_tables import CompletedTables
 from .diagnostics import Diagnostics, diagnose, traces_by_column
 from .draws import DRAWING, check_draws, draw_source
@@ -249,6 +249,8 @@ def _refuse_what_cannot_be_imputed(base: BaseImputer, task: FitTask) -> None:
             said = f" is for column {name!r}, which has no missing values, so nothing would be shifted; leave it out"
             raise ValueError(Message(Term("delta"), said))
     for k, code in enumerate(task.table.codes):
+        if code.kind == ColumnKind.DERIVED:  # computed from what is drawn
+            continue
         if holes[:, k].all():
             raise ValueError(f"column {names[k]!r} has no observed value, so nothing can be drawn for it; drop it")
         if holes[:, k].any() and code.family == Family.ANY:

@@ -8,10 +8,12 @@ from itertools import combinations
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from .pointwise import check_finite, check_tables
+from .pointwise import check_finite, check_tables, weights_of
 
 
-def crps(X_true: ArrayLike, draws: ArrayLike, missing: ArrayLike, *, fair: bool = True) -> float:
+def crps(
+    X_true: ArrayLike, draws: ArrayLike, missing: ArrayLike, *, fair: bool = True, sample_weight: ArrayLike | None = None
+) -> float:
     """Continuous ranked probability score (CRPS) of draws, averaged over the missing entries.
 
     For draws x₁ … xₘ of a value y it is ``mean |xₖ − y| − ½ mean |xₖ − xₗ|``. Its expectation is lowest if the draws come from
@@ -30,6 +32,8 @@ def crps(X_true: ArrayLike, draws: ArrayLike, missing: ArrayLike, *, fair: bool 
         without bias, that of infinitely many draws, so that imputations with different numbers of draws can be compared; it may
         be negative. False: over all m² pairs, that is the score of the m draws as a distribution of their own, as in R's
         ``scoringRules``. It is higher for fewer draws, and favours draws that vary too little; for a single draw it is `mae`.
+    sample_weight : array [n], default=None
+        How often the entries of each row count.
 
     References
     ----------
@@ -44,7 +48,9 @@ def crps(X_true: ArrayLike, draws: ArrayLike, missing: ArrayLike, *, fair: bool 
     (0.0, 0.75)
     """
     true, sample, holes = _check_draws(X_true, draws, missing, fair)
-    return float(crps_by_value(true[holes], sample[:, holes], fair).mean())
+    weight = weights_of(holes, sample_weight)
+    counts = None if weight is None else weight[np.nonzero(holes)[0]]
+    return float(np.average(crps_by_value(true[holes], sample[:, holes], fair), weights=counts))
 
 
 def crps_by_value(truth: NDArray[np.float64], draws: NDArray[np.float64], fair: bool) -> NDArray[np.float64]:
@@ -58,7 +64,9 @@ def crps_by_value(truth: NDArray[np.float64], draws: NDArray[np.float64], fair: 
     return scores
 
 
-def energy_score(X_true: ArrayLike, draws: ArrayLike, missing: ArrayLike, *, fair: bool = True) -> float:
+def energy_score(
+    X_true: ArrayLike, draws: ArrayLike, missing: ArrayLike, *, fair: bool = True, sample_weight: ArrayLike | None = None
+) -> float:
     """Energy score of draws, averaged over the rows with a missing value: the CRPS of several values at once.
 
     ``mean ‖xₖ − y‖ − ½ mean ‖xₖ − xₗ‖``, where y are the missing values of a row and xₖ their draws. Unlike `crps`, it notices
@@ -75,6 +83,8 @@ def energy_score(X_true: ArrayLike, draws: ArrayLike, missing: ArrayLike, *, fai
         True where a value was missing.
     fair : bool, default=True
         As in `crps`.
+    sample_weight : array [n], default=None
+        How often each row counts.
 
     Examples
     --------
@@ -86,7 +96,8 @@ def energy_score(X_true: ArrayLike, draws: ArrayLike, missing: ArrayLike, *, fai
     gaps = np.where(holes[rows], sample[:, rows] - true[rows], 0.0)
     far = np.linalg.norm(gaps, axis=2).mean(axis=0)
     between = sum(np.linalg.norm(one - other, axis=1) for one, other in combinations(gaps, 2))
-    score = float(np.mean(far - between / _n_pairs(m, fair)))
+    weight = weights_of(holes, sample_weight)
+    score = float(np.average(far - between / _n_pairs(m, fair), weights=None if weight is None else weight[rows]))
     return score if math.isfinite(score) else math.inf  # squares that overflow give infinity − infinity
 
 

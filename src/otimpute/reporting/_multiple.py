@@ -20,6 +20,7 @@ _SHOWN_TABLES = 20  # lines of a figure
 _NO_ROUNDS = "This imputer draws values at once, not in rounds, or it was loaded from a file, which does not hold its rounds."
 _NAMES = {"50 %": "median"}
 _SHOWN_STATISTICS = ("mean", "sd", "5 %", "50 %", "95 %")
+_FEWEST_TO_TELL = 5  # tables from which what is unknown can be estimated: with two or three it comes out as almost anything
 _TOO_FEW = 1.25  # times more tables than there are: the estimate of how many are needed is rough
 
 
@@ -164,6 +165,12 @@ def _enough(found: MultipleImputation) -> Light:
     if most.fmi is None:
         return Light("enough", Rating.GOOD, question, "Yes: all tables are the same.")
     known = f"the {most.what} of {most.name}" if most.what == "mean" else f"the {most.what} in {most.name}"
+    if found.n_tables < _FEWEST_TO_TELL:
+        answer = (
+            f"{count(found.n_tables, 'table')} cannot show how much is unknown: make 20, and see how many tables "
+            "pool(...).tables_needed() then asks for."
+        )
+        return Light("enough", Rating.CAUTION, question, answer)
     lost = f"{known} lacks {share(most.fmi)} of its information, the most of all columns"
     if most.tables_needed > _TOO_FEW * found.n_tables:
         answer = (

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -16,7 +16,6 @@ from .._text import count
 from ..catalogue import make_imputer
 from ..estimator import BaseImputer, HiddenValues, Missingness, column_means, hide_like_missing
 from ..exceptions import DivergedError
-from ..fitting import ColumnLayout
 from ..table import Table, to_numbers
 from ._before_after import Cells, numbers_in
 
@@ -57,7 +56,8 @@ class HiddenRound:
 def draw_rounds(imputer: BaseImputer, rows: Table, most_rounds: int, rng: np.random.Generator) -> list[HiddenRound]:
     """Hide a tenth of the values of incomplete columns, in patterns like the missing ones; in more rounds if these are few."""
     usable = ~imputer.training_table_.empty
-    groups = imputer.training_table_.layout.groups
+    layout = imputer.training_table_.layout
+    groups = layout.groups[layout.own]
     columns = np.unique(groups)
     with_holes = rows.holes[:, columns].any(axis=0)
     if not with_holes.any():
@@ -145,8 +145,9 @@ def by_model(imputer: BaseImputer, rows: Table) -> Guess:
     """Return the imputer itself as a method; the rows must be new to it."""
 
     def guess(missing: Holes, _: int) -> Cells:
-        usable = ~imputer.training_table_.empty
-        cells = imputer.model_.impute_cells(_without(rows, missing)[:, usable], missing[:, usable])
+        training = imputer.training_table_
+        usable = ~training.empty
+        cells = imputer.model_.impute_cells(*training.arrays_of(_hidden_in(rows, missing)))
         return _filled(imputer, rows, missing, usable, cells)
 
     return guess
@@ -167,11 +168,11 @@ def by_copy(imputer: BaseImputer, original: BaseImputer, rows: Table, seed: int,
         if not isinstance(own.get("initial", ""), str):
             settings["initial"] = "auto"  # a user's initial table has other rows
         copy.set_params(**{name: value for name, value in (_OF_THE_ORIGINAL | settings).items() if name in own})
-        training = original.training_table_
-        usable = ~training.empty & ~missing.all(axis=0)  # a column may have no value in these rows
-        layout = ColumnLayout.of(training.encoding, usable)
+        part = _hidden_in(rows, missing)
+        training = original.training_table_.of_rows(part)  # a column may have no value in these rows
+        usable = ~training.empty
         draw = seed_from(int(generator(seed + k, "copy").integers(2**31)))
-        fit = copy.fit_cells(_without(rows, missing)[:, usable], missing[:, usable], layout, seed=draw)
+        fit = copy.fit_cells(*training.arrays_of(part), training.layout, seed=draw)
         return _filled(original, rows, missing, usable, fit.cells, rounded=rounded)
 
     return guess
@@ -180,6 +181,11 @@ def by_copy(imputer: BaseImputer, original: BaseImputer, rows: Table, seed: int,
 def _without(rows: Table, missing: Holes) -> NDArray[np.floating]:
     """Return the coordinates with NaN where hidden."""
     return np.where(missing, rows.values.dtype.type(np.nan), rows.values)
+
+
+def _hidden_in(rows: Table, missing: Holes) -> Table:
+    """Return the rows as a table in which more is missing."""
+    return replace(rows, values=_without(rows, missing), missing=missing)
 
 
 def _filled(imputer: BaseImputer, rows: Table, missing: Holes, usable: Holes, cells: Cells, *, rounded: bool = True) -> Cells:

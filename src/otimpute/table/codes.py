@@ -185,18 +185,25 @@ def _representable(moment: MomentKind, unit: str) -> tuple[int, int]:
 class IdleCode:
     """A column that is neither used nor filled."""
 
-    kind: ColumnKind  # text, empty or other
+    kind: ColumnKind  # one that is idle
     is_scaled: ClassVar[bool] = False
     has_labels: ClassVar[bool] = False
     family: ClassVar[Family] = Family.ANY
 
+    def __post_init__(self) -> None:
+        if not self.kind.is_idle:
+            raise ValueError(f"a column of kind {self.kind!r} is not idle")
+
     @property
     def width(self) -> int:
-        """One for a column without a value: every column of an array is one coordinate, known or not."""
-        return int(self.kind == ColumnKind.EMPTY)
+        """One for a column that arrays may have too: every column of an array is one coordinate, known or not."""
+        return int(self.kind == ColumnKind.EMPTY or self.kind.passes_unseen)
 
     def read(self, column: nw.Series[Any], marker: Any) -> Read:  # noqa: D102
-        holes = label_holes(column, marker) if family_of(column) in (Family.NUMBER, Family.LABEL) else nulls_of(column)
+        if self.kind.passes_unseen:
+            holes = np.zeros(len(column), dtype=bool)
+        else:
+            holes = label_holes(column, marker) if family_of(column) in (Family.NUMBER, Family.LABEL) else nulls_of(column)
         return np.full((len(column), self.width), np.nan), np.ones(len(column), dtype=bool), holes
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -15,13 +15,15 @@ from numpy.typing import NDArray
 from .._stored import stored
 from .categories import CategoryCode
 from .choose import HOLDS, choose_code, number_code
-from .codes import ColumnCode, MomentCode, NumberCode, equal_to
+from .codes import ColumnCode, IdleCode, MomentCode, NumberCode, equal_to
 from .constraint import NO_CONSTRAINT, read_constraints
 from .extent import extents_of
 from .kinds import ColumnKind, Family, MomentKind
 from .moments import moment_kind
 from .native import columns_of, family_of, has_no_value
 from .table import Table
+
+NOTHING_IDLE: Mapping[int, ColumnKind] = {}
 
 
 @dataclass(frozen=True)
@@ -45,8 +47,17 @@ class Encoding:
     codes: tuple[ColumnCode, ...]
 
     @classmethod
-    def of_array(cls, array: NDArray[Any], constraints: Any = None, marker: Any = math.nan) -> Encoding:
-        """Columns of an array are numbers; constraints go by their position, and must leave a number of its type."""
+    def of_array(
+        cls,
+        array: NDArray[Any],
+        constraints: Any = None,
+        marker: Any = math.nan,
+        idle: Mapping[int, ColumnKind] = NOTHING_IDLE,
+    ) -> Encoding:
+        """Columns of an array are numbers; constraints go by their position, and must leave a number of its type.
+
+        Those at the positions ``idle`` are left alone, for the reason that is given.
+        """
         by_column = read_constraints(constraints, range(array.shape[1]))
         for name, constraint in by_column.items():
             if constraint.categories is not None or constraint.ordered:
@@ -57,20 +68,29 @@ class Encoding:
         if dtype is None:  # rounded for their type, unless asked to become floats
             extents = [replace(extent, whole=False) for extent in extents]
         codes = [
-            number_code(name, ColumnKind.NUMBER, by_column.get(name, NO_CONSTRAINT), extent, dtype)
+            IdleCode(idle[name])
+            if name in idle
+            else number_code(name, ColumnKind.NUMBER, by_column.get(name, NO_CONSTRAINT), extent, dtype)
             for name, extent in enumerate(extents)
         ]
         return cls((), tuple(codes))
 
     @classmethod
     def of_frame(
-        cls, frame: nw.DataFrame[Any], constraints: Any = None, max_categories: int | None = 50, marker: Any = math.nan
+        cls,
+        frame: nw.DataFrame[Any],
+        constraints: Any = None,
+        max_categories: int | None = 50,
+        marker: Any = math.nan,
+        idle: Mapping[int, ColumnKind] = NOTHING_IDLE,
     ) -> Encoding:
-        """Choose a code per column from what it holds."""
+        """Choose a code per column from what it holds, but for those at the positions ``idle``."""
         by_column = read_constraints(constraints, frame.columns)
         codes = [
-            choose_code(column, by_column.get(column.name, NO_CONSTRAINT), max_categories, marker)
-            for column in columns_of(frame)
+            IdleCode(idle[k])
+            if k in idle
+            else choose_code(column, by_column.get(column.name, NO_CONSTRAINT), max_categories, marker)
+            for k, column in enumerate(columns_of(frame))
         ]
         return cls(tuple(map(str, frame.columns)), tuple(codes))
 
@@ -101,6 +121,11 @@ class Encoding:
                 choose_code(column.alias(rows.name), constraint, max_categories, marker, counted if is_label else None)
             )
         return cls(tuple(names), tuple(codes))
+
+    def with_idle(self, idle: Mapping[int, ColumnKind]) -> Encoding:
+        """The same with columns at some positions left alone."""
+        codes = [IdleCode(idle[k]) if k in idle else code for k, code in enumerate(self.codes)]
+        return replace(self, codes=tuple(codes))
 
     @property
     def widths(self) -> list[int]:
@@ -147,7 +172,8 @@ class Encoding:
 
     def read_array(self, array: NDArray[Any], marker: Any) -> Table:
         """A table from a two-dimensional numeric array; NaN is always missing."""
-        unlike = [k for k, code in enumerate(self.codes) if not isinstance(code, NumberCode) and code.kind != ColumnKind.EMPTY]
+        idle = [code.width == 1 and isinstance(code, IdleCode) for code in self.codes]
+        unlike = [k for k, code in enumerate(self.codes) if not isinstance(code, NumberCode) and not idle[k]]
         if unlike:
             name = self.names[unlike[0]]
             raise ValueError(f"column {name!r} held no numbers in training, so an array will not do; pass a data frame")
@@ -155,8 +181,11 @@ class Encoding:
         values = array if array.dtype.kind == "f" else array.astype(np.float64)
         missing = np.isnan(values)
         missing |= equal_to(array, marker)
+        holes, unseen = missing, [code.kind.passes_unseen for code in self.codes]
+        if any(unseen):
+            holes, missing = missing & ~np.array(unseen), missing | np.array(unseen)
         refuse_infinity(values, missing, range(values.shape[1]))
-        return Table(array, values, missing, missing, self.codes)
+        return Table(array, values, missing, holes, self.codes)
 
     def read_frame(self, frame: nw.DataFrame[Any], marker: Any) -> Table:
         """A table from a frame of the same columns; null and NaN are always missing."""
@@ -169,7 +198,7 @@ class Encoding:
         for k, (code, column) in enumerate(zip(self.codes, columns_of(frame), strict=True)):
             end = place + code.width
             if has_no_value(column):  # whatever its type
-                values[:, place:end], missing[:, place:end], holes[:, k] = np.nan, True, True
+                values[:, place:end], missing[:, place:end], holes[:, k] = np.nan, True, not code.kind.passes_unseen
             else:
                 _check_family(code, column)
                 coordinates, unknown, holes[:, k] = code.read(column, marker)
@@ -256,4 +285,13 @@ def _treatment(code: ColumnCode, column: nw.Series[Any]) -> str:
     if code.kind == ColumnKind.TEXT:
         values = column.drop_nulls()
         return f"left alone ({'hardly repeats' if values.n_unique() > len(values) / 2 else 'no text is frequent'})"
+    if code.kind.passes_unseen or code.kind == ColumnKind.DERIVED:
+        return _IDLE[code.kind]
     return "left empty (no value)" if code.kind == ColumnKind.EMPTY else f"left alone ({column.dtype})"
+
+
+_IDLE = {
+    ColumnKind.EXCLUDED: "left alone (excluded)",
+    ColumnKind.IDENTIFIER: "left alone (looks like an identifier)",
+    ColumnKind.DERIVED: "computed from other columns",
+}

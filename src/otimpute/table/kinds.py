@@ -17,11 +17,19 @@ class ColumnKind(Keyword):
     TEXT = "text"
     EMPTY = "empty"
     OTHER = "other"
+    EXCLUDED = "excluded"  # by the user
+    IDENTIFIER = "identifier"
+    DERIVED = "derived"  # computed from other columns
 
     @property
     def is_idle(self) -> bool:
         """Whether imputers leave such a column alone."""
-        return self in (ColumnKind.TEXT, ColumnKind.EMPTY, ColumnKind.OTHER)
+        return self in (ColumnKind.TEXT, ColumnKind.EMPTY, ColumnKind.OTHER, ColumnKind.DERIVED) or self.passes_unseen
+
+    @property
+    def passes_unseen(self) -> bool:
+        """Whether what such a column has not got is no hole, as nobody is to fill it."""
+        return self in (ColumnKind.EXCLUDED, ColumnKind.IDENTIFIER)
 
 
 class Family(Keyword):

@@ -31,6 +31,10 @@ class Standardiser:
     spread: NDArray[np.float64]
     limit: float
 
+    def only(self, columns: NDArray[np.int64]) -> Standardiser:
+        """That of some columns."""
+        return Standardiser(self.exponent[columns], self.centre[columns], self.spread[columns], self.limit)
+
     @classmethod
     def fit(
         cls,
@@ -41,11 +45,12 @@ class Standardiser:
         robust: bool = True,
         scaled: NDArray[np.bool_] | None = None,
         n_threads: int = 1,
+        row_weight: NDArray[np.float64] | None = None,
     ) -> Standardiser:
         """Learn from the observed entries.
 
         With ``rescale=False`` columns are centred only, as those that are ``scaled`` always are; with ``robust=False``
-        outliers count like any other value.
+        outliers count like any other value. Mean and spread are weighted where rows have a ``row_weight [n]``.
 
         >>> table = np.array([[1e300, 5.0], [3e300, 5.0]])
         >>> scaler = Standardiser.fit(table, np.zeros((2, 2), dtype=bool))
@@ -68,8 +73,9 @@ class Standardiser:
             if to_rescale:
                 column, more = _near_one(_clip_outliers(column) if robust else column)
                 exponent[k] += more
-            centre[k] = column.mean()
-            spread[k] = column.std() if to_rescale else 1.0
+            own_weight = None if row_weight is None else row_weight[~missing[:, k]]
+            centre[k] = np.average(column, weights=own_weight)
+            spread[k] = _spread(column, centre[k], own_weight) if to_rescale else 1.0
 
         each_in_threads(fit_column, range(d), n_threads)
         limit = np.inf if not rescale else FARTHEST if robust else _FARTHEST_OF_ALL
@@ -106,6 +112,10 @@ class Standardiser:
             restored = np.ldexp(scaled, self.exponent[columns])
         largest = np.finfo(np.float64).max
         return np.clip(restored, -largest, largest)
+
+
+def _spread(column: NDArray[np.float64], mean: float, weight: NDArray[np.float64] | None) -> float:
+    return float(column.std() if weight is None else np.sqrt(np.average((column - mean) ** 2, weights=weight)))
 
 
 def _near_one(column: NDArray[np.float64]) -> tuple[NDArray[np.float64], int]:

@@ -30,12 +30,18 @@ class Table:
     missing: NDArray[np.bool_]  # [n, D]
     holes: NDArray[np.bool_]  # [n, d]: what is to be filled in the source
     codes: tuple[ColumnCode, ...]  # of the d columns
+    solved: NDArray[np.bool_] | None = None  # [n, d]: what the source holds only since equations were solved
     is_batch: bool = False  # whether the source came as a record batch of Arrow, which is a table here
 
     @property
     def is_frame(self) -> bool:
         """Whether the table came as a frame."""
         return isinstance(self.source, nw.DataFrame)
+
+    @property
+    def absent(self) -> NDArray[np.bool_]:
+        """Where a value was missing ``[n, d]``, solved ones included."""
+        return self.holes if self.solved is None else self.holes | self.solved
 
     def numbers(self) -> NDArray[np.floating]:
         """One number per column ``[n, d]``: a category's is its place among the categories, of what is not used it is 0."""
@@ -74,7 +80,7 @@ class Table:
         self, filled: NDArray[np.float64], keep: NDArray[np.bool_], integers: str, indicators: NDArray[np.int64]
     ) -> NDArray[Any]:
         has_fractions = self.source.dtype.kind == "f"
-        kind = np.dtype(np.float64) if not has_fractions and self.missing.any() and integers == "float" else self.source.dtype
+        kind = np.dtype(np.float64) if not has_fractions and self.holes.any() and integers == "float" else self.source.dtype
         # order="K" keeps Fortran tables as they came; a fresh array is writeable even when the source was not.
         completed = self.source.astype(kind, order="K", copy=True)
         if filled.size:
@@ -82,7 +88,7 @@ class Table:
         if not keep.all():
             completed = completed[:, keep]
         if len(indicators):
-            completed = np.hstack([completed, self.holes[:, indicators].astype(kind)])
+            completed = np.hstack([completed, self.absent[:, indicators].astype(kind)])
         return completed  # type: ignore[no-any-return]
 
     def _write_numbers(self, completed: NDArray[Any], filled: NDArray[np.float64]) -> None:
@@ -97,7 +103,8 @@ class Table:
             cells, place = filled[place : place + len(column)], place + len(column)
             bounds = low[column], high[column]
             fitting = fit_into(clip_and_round(cells, *bounds, whole[column]), completed.dtype, *bounds)
-            rows[holes & is_filled] = fitting[is_filled[column]]
+            written = self.holes[begin : begin + _CHUNK] & is_filled
+            rows[written] = fitting[written[holes]]
 
     def _complete_frame(
         self, filled: NDArray[np.float64], keep: NDArray[np.bool_], integers: str, indicators: NDArray[np.int64]
@@ -115,7 +122,7 @@ class Table:
                 changed.append(as_sparse_as(original, written))
             place += code.width
         changed += [
-            series_like(frame, f"missingindicator_{frame.columns[k]}", self.holes[:, k], nw.Boolean()) for k in indicators
+            series_like(frame, f"missingindicator_{frame.columns[k]}", self.absent[:, k], nw.Boolean()) for k in indicators
         ]
         completed = frame.with_columns(*changed) if changed else frame.clone()
         return completed.drop([name for k, name in enumerate(frame.columns) if not keep[k]])

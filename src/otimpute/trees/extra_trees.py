@@ -50,13 +50,15 @@ def grow_extra_trees(
     rng: np.random.Generator,
     max_rows: int | None = None,
     workers: Workers = ALONE,
+    row_weight: NDArray[np.float64] | None = None,
 ) -> list[tuple[GrownForest, NDArray[np.float64]]]:
     """Forests that each predict some ``columns`` of a table from ``inputs``, grown on some ``rows``.
 
     With each come its predictions for the ``other_rows`` of the table.
 
     An input is tried at a split with the probability ``max_features``; of more than ``max_rows`` rows each tree sees other
-    ones, drawn at random. Every tree has a seed of its own, so the number of workers does not change the result.
+    ones, drawn at random. Every tree has a seed of its own, so the number of workers does not change the result. A row of the
+    table with a ``row_weight`` is in a tree so many times, relative to the others, on average: 2.3 is two or three times.
 
     >>> rng = np.random.default_rng(0)
     >>> table = rng.uniform(-1, 1, size=(300, 2))
@@ -78,6 +80,9 @@ def grow_extra_trees(
     def grow(task: tuple[int, NDArray[np.uint32]]) -> tuple[Trees, NDArray[np.float64]]:
         place, seeds = task
         features, targets, others = read_in[place]
+        if row_weight is not None:
+            times = _repeated(row_weight[rows[place]], seeds[0])
+            features, targets = features.take(times, axis=0), targets.take(times, axis=0)
         n_rows, n_targets = targets.shape
         per_tree = n_rows if max_rows is None else min(n_rows, max_rows)
         most_leaves = len(seeds) * max(per_tree // min_samples_leaf, 1)
@@ -94,7 +99,7 @@ def grow_extra_trees(
 
     read_in = workers.map(read, range(len(columns)))
     groups = [
-        np.array_split(seeds, -(-n_trees // _at_once(len(targets), max_rows)))
+        np.array_split(seeds, n_trees if row_weight is not None else -(-n_trees // _at_once(len(targets), max_rows)))
         for seeds, (_, targets, _) in zip(_seeds(rng, len(columns), n_trees), read_in, strict=True)
     ]
     grown = iter(workers.map(grow, [(place, group) for place, of_column in enumerate(groups) for group in of_column]))
@@ -109,6 +114,16 @@ def _at_once(n_rows: int, max_rows: int | None) -> int:
     """How many trees one worker grows before it asks for more."""
     per_tree = n_rows if max_rows is None else min(n_rows, max_rows)
     return int(np.clip(_ROWS_AT_ONCE // max(per_tree, 1), 1, _MOST_AT_ONCE))
+
+
+def _repeated(weight: NDArray[np.float64], seed: np.uint32) -> NDArray[np.int64]:
+    """Rows of one tree: each as often as its weight says relative to the mean, a fraction by its chance.
+
+    >>> _repeated(np.array([1.0, 3.0]), np.uint32(0)).tolist() in ([1], [1, 1], [0, 1], [0, 1, 1])
+    True
+    """
+    times = np.floor(weight / weight.mean() + np.random.default_rng(int(seed)).random(len(weight)))
+    return np.repeat(np.arange(len(weight)), times.astype(np.int64))
 
 
 def _seeds(rng: np.random.Generator, n_forests: int, n_trees: int) -> NDArray[np.uint32]:

@@ -231,6 +231,8 @@ class ChainedImputer(BaseImputer):
         Same seed, same result.
     missing_values, add_indicator, keep_empty_features, integers, constraints, max_categories
         As in `SinkhornImputer`.
+    columns, exclude, identifiers, predictors, groups, time, derive, applicable
+        As in `SinkhornImputer`.
 
     Examples
     --------
@@ -308,7 +310,7 @@ class ChainedImputer(BaseImputer):
             for group, inputs in zip(of_groups, choose_inputs(completed, of_groups), strict=True):
                 check_deadline(deadline)
                 place = int(own[group[0]])
-                code, observed = layout.codes[place], np.flatnonzero(~holes[:, group[0]])
+                code, observed = layout.code_of_each[columns.varying[group[0]]], np.flatnonzero(~holes[:, group[0]])
                 known = columns.scaler.restore(completed[observed, group[0]], np.full(len(observed), columns.varying[group[0]]))
                 is_label = _takes_values_of_donors(code, known)
                 low, high = _bounds(code, columns, group)

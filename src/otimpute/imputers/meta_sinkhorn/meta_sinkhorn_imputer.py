@@ -39,7 +39,7 @@ class _CompleterWeights(NamedArrays):
         return super().pack(weights_of(value.module, "completer"), place)
 
 
-@stored(completer=_CompleterWeights(), learned="varying", used="coordinates")
+@stored(completer=_CompleterWeights(), learned="varying", used="U")
 @dataclass(frozen=True)
 class MetaSinkhornModel(TransportModel):
     """Shows new rows, with a first guess, to a trained completer."""
@@ -47,7 +47,7 @@ class MetaSinkhornModel(TransportModel):
     completer: Any  # a Completer; as it comes out of a file, its weights
     guess: GaussianModel | None  # None where the first guess is the mean
     learned: NDArray[np.bool_]  # [d]: columns that had a hole in training
-    used: NDArray[np.bool_]  # of all columns of the table that the completer is shown, those that had a value
+    used: NDArray[np.bool_]  # of all coordinates and helpers that the completer is shown, those that had a value
     is_built_in: bool  # whether the completer is ours
 
     def __post_init__(self) -> None:
@@ -169,6 +169,8 @@ class MetaSinkhornImputer(TransportImputer):
         Constraints on imputed values by column, as in `SinkhornImputer`.
     max_categories : int or None, default=50
         Maximum number of categories used per column, as in `SinkhornImputer`.
+    columns, exclude, identifiers, predictors, groups, time, derive, applicable
+        What you know of the table, as in `SinkhornImputer`.
 
     Attributes
     ----------
@@ -378,7 +380,7 @@ class MetaSinkhornImputer(TransportImputer):
 
     def _read_new_rows(self, X: Any) -> Table:
         table = super()._read_new_rows(X)
-        untaught = self._model.untaught(table.missing[:, ~self.training_table_.empty])
+        untaught = self._columns_said(table, lambda model, wanted: model.untaught(wanted))
         if len(untaught) and self.completer is not None:  # ours only corrects a guess, and begins with no correction
             warn_user(
                 f"columns {self.training_table_.layout.describe(untaught)} with missing values were complete in training, so "

@@ -46,7 +46,7 @@ def padded_width(n_columns: int) -> int:
     return -(-(n_columns + 1) // 8) * 8
 
 
-@stored(varying="varying", layout_groups=Array("columns", index_of="table"), scaled="varying")
+@stored(varying="varying", layout_groups=Array("columns", at_least=0), scaled="varying")
 @dataclass(frozen=True)
 class WorkingColumns:
     """How the columns of an array map to those of its working copy, learned in training."""

@@ -98,7 +98,7 @@ def linear_parameters(
     return parameters
 
 
-@stored(sizes=Array("L", at_least=0), parameters="varying P", groups=Array("varying", index_of="table"))
+@stored(sizes=Array("L", at_least=0), parameters="varying P", groups=Array("varying", at_least=0))
 @dataclass(frozen=True)
 class NetModels:
     """One built-in network per column."""

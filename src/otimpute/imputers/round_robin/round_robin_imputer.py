@@ -33,7 +33,7 @@ from .cycles import (
 )
 from .hidden_scores import scores_of_hidden
 from .module_models import check_model
-from .net_models import NetModels
+from .named_models import check_methods
 from .round_robin_model import RoundRobinModel, load_modules, make_models
 from .trained_columns import TrainedColumn, choose_columns_to_train
 
@@ -57,6 +57,9 @@ class RoundRobinImputer(TransportImputer):
     model : {"linear", "mlp"} or function, default="linear"
         Linear models, the paper's networks (d − 1 → 2 (d − 1) → d − 1 → 1, ReLU), or a function that takes the number of inputs
         and returns a torch module that maps ``[rows, inputs]`` to one number a row. Only the last needs torch.
+    methods : dict, default=None
+        By column (its name, in arrays its position), ``"linear"`` or ``"mlp"`` where it is to have another model than the
+        others: ``{"age": "mlp"}``.
     max_cycles : int or "auto", default="auto"
         Times each column is visited, at most; automatically 5 from a Gaussian start or a warm one, 20 from random weights.
     n_updates : int, default=15
@@ -132,6 +135,8 @@ class RoundRobinImputer(TransportImputer):
         function as ``model`` must be the same again.
     missing_values, add_indicator, keep_empty_features, integers, constraints, max_categories
         As in `SinkhornImputer`.
+    columns, exclude, identifiers, predictors, groups, time, derive, applicable
+        As in `SinkhornImputer`.
 
     Attributes
     ----------
@@ -194,11 +199,13 @@ class RoundRobinImputer(TransportImputer):
     model_class: ClassVar[type] = RoundRobinModel
     _model: RoundRobinModel
     _given_at_load = "model"
+    _state_version: ClassVar[int] = 3
 
     def __init__(
         self,
         model: Any = "linear",
         *,
+        methods: Any = None,
         max_cycles: int | str = "auto",
         n_updates: int = 15,
         n_pairs: int = 5,
@@ -231,6 +238,7 @@ class RoundRobinImputer(TransportImputer):
     ):
         super().__init__(**table)
         self.model = model
+        self.methods = methods
         self.max_cycles = max_cycles
         self.n_updates = n_updates
         self.n_pairs = n_pairs
@@ -274,6 +282,7 @@ class RoundRobinImputer(TransportImputer):
     def check_parameters(self) -> None:
         self._check_shared_parameters()
         check_model(self.model)
+        check_methods(self.methods)
         if self.max_cycles != "auto":
             check_count("max_cycles", self.max_cycles, advice='pass "auto" to let the start decide')
         if self.learning_rate != "auto":
@@ -297,7 +306,7 @@ class RoundRobinImputer(TransportImputer):
         checkpoint: Checkpoint,
     ) -> tuple[NDArray[np.float32], RoundRobinModel, FitSummary]:
         seed = checkpoint.seed
-        before: RoundRobinModel | None = self._model_to_continue(self.model, layout)
+        before: RoundRobinModel | None = self._model_to_continue(self._what_to_train(), layout)
         from_regressions = before is None and self.initial_weights == "gaussian" and not callable(self.model)
         columns = None if before is None else before.columns
         prepared = self._prepare(values, missing, layout, seed, deadline, columns=columns, wants_model=from_regressions)
@@ -312,7 +321,9 @@ class RoundRobinImputer(TransportImputer):
         start_counts = before is not None or (from_regressions and prepared.starts_from_model)
         with torch_session(seed, callable(self.model) and d > 1):
             if before is None:
-                models = make_models(self.model, self.initial_weights, columns.groups, prepared.model, work[:, :d], seed)
+                models = make_models(
+                    self.model, self.methods, self.initial_weights, layout, columns.varying, prepared.model, work[:, :d], seed
+                )
             else:
                 models = copy.deepcopy(before.models)  # a fit that fails must not spoil what the last one learned
                 work[:, :d][prepared.free] = 0
@@ -322,11 +333,10 @@ class RoundRobinImputer(TransportImputer):
             )
         targets = [trained_columns[place].target._replace(free=np.empty(0, dtype=bool)) for place in order]
         chosen = prepared.chosen(batch_size, device)
-        if isinstance(models, NetModels):
-            model = RoundRobinModel(columns, chosen, targets, models, None)
-        else:
-            model = RoundRobinModel(columns, chosen, targets, None, models)
-        return work, model, outcome.summary("cycle")
+        return work, RoundRobinModel.of(columns, chosen, targets, models), outcome.summary("cycle")
+
+    def _what_to_train(self) -> Any:
+        return (self.model, dict(self.methods)) if self.methods else self.model
 
     def _spared_from_hiding(self, holes: NDArray[np.bool_]) -> NDArray[np.bool_]:
         # No batch here needs complete rows; but a column hidden from would no longer be complete.
@@ -381,12 +391,12 @@ class RoundRobinImputer(TransportImputer):
 
     def _publish(self) -> None:
         super()._publish()
-        self._made_of = self.model
+        self._made_of = self._what_to_train()
         self.n_cycles_, self.best_cycle_ = self.fit_summary_.n_steps, self.fit_summary_.best_step
 
     def _read_new_rows(self, X: Any) -> Table:
         table = super()._read_new_rows(X)
-        left = self._model.without_model(table.missing[:, ~self.training_table_.empty])
+        left = self._columns_said(table, lambda model, wanted: model.without_model(wanted))
         if len(left):
             advice = "fit with skip_complete=False" if self.skip_complete else "fit on more rows"
             warn_user(

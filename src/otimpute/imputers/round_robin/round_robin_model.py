@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,16 +13,43 @@ from ..._random import generator
 from ..._stored import ListOf, Maybe, NamedArrays, Place, stored
 from ..._torch import torch_session
 from ...exceptions import StoredFileError
+from ...fitting import ColumnLayout
 from ...gaussian import GaussianModel
 from ..preparation.metric import plain_model
-from ..transport_imputer import TransportModel
+from ..preparation.working_copy import WorkingColumns
+from ..transport_imputer import Chosen, TransportModel
 from .cycles import ColumnModels, settle_rows
 from .module_models import ModuleModels, check_model
+from .named_models import ColumnwiseModels, NamedModels
 from .net_models import NetModels, gaussian_regressions, layer_sizes, linear_parameters, random_parameters
 from .nets import Target
 
 
 def make_models(
+    model: Any,
+    methods: Mapping[Any, str] | None,
+    initial_weights: str,
+    layout: ColumnLayout,
+    varying: NDArray[np.int64],
+    gaussian: GaussianModel | None,
+    table: NDArray[np.float32],
+    seed: int,
+) -> ColumnModels:
+    """Models before their first update: a ``model`` for each of the ``varying`` columns, or what ``methods`` says.
+
+    Regressions come from the ``gaussian`` model, or that of the ``table`` as it is.
+    """
+    groups = layout.groups[varying]
+
+    def make(name: str) -> NetModels:
+        return cast("NetModels", make_usual_models(name, initial_weights, groups, gaussian, table, seed))
+
+    usual = make_usual_models(model, initial_weights, groups, gaussian, table, seed)
+    named = NamedModels.make(methods or {}, layout, varying, make)
+    return usual if named is None else ColumnwiseModels(usual, named)
+
+
+def make_usual_models(
     model: Any,
     initial_weights: str,
     groups: NDArray[np.int64],
@@ -29,7 +57,7 @@ def make_models(
     table: NDArray[np.float32],
     seed: int,
 ) -> ColumnModels:
-    """Models before their first update; regressions come from the ``gaussian`` model, or that of the ``table`` as it is."""
+    """Models of one kind for all columns."""
     d = len(groups)
     if callable(model) and d > 1:
         return ModuleModels(model, groups)
@@ -56,6 +84,15 @@ class RoundRobinModel(TransportModel):
     targets: list[Target]  # in the order in which they are predicted
     nets: NetModels | None
     modules: Any  # ModuleModels, or None; as it comes out of a file, their weights
+    named: NamedModels | None = None  # of columns that have another one
+
+    @classmethod
+    def of(cls, columns: WorkingColumns, chosen: Chosen, targets: list[Target], models: ColumnModels) -> RoundRobinModel:
+        """With the models that were trained."""
+        named = models.named if isinstance(models, ColumnwiseModels) else None
+        usual = models.usual if isinstance(models, ColumnwiseModels) else models
+        nets, modules = (usual, None) if isinstance(usual, NetModels) else (None, usual)
+        return cls(columns, chosen, targets, nets, modules, named)
 
     def __post_init__(self) -> None:
         d, predicted = len(self.columns), [target.column for target in self.targets]
@@ -73,7 +110,7 @@ class RoundRobinModel(TransportModel):
     def models(self) -> ColumnModels:
         """One per column."""
         models: ColumnModels = self.modules if self.nets is None else self.nets
-        return models
+        return models if self.named is None else ColumnwiseModels(models, self.named)
 
     def without_model(self, missing: NDArray[np.bool_]) -> NDArray[np.int64]:
         """The columns with missing entries that no model was trained for."""

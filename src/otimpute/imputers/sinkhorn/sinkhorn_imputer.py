@@ -152,6 +152,26 @@ class SinkhornImputer(TransportImputer):
     max_categories : int or None, default=50
         How many categories of a column are told apart. Rarer ones are pooled: learned from together, and never imputed. Text
         that hardly repeats is left alone. None uses all categories of all columns.
+    columns : names, positions, callable or selector, default=None
+        The columns whose missing values are imputed; None is all. Others keep theirs, and may still inform. A callable gets the
+        table and returns names or one boolean per column; selectors are those of scikit-learn, narwhals and polars.
+    exclude : names, positions, callable or selector, default=None
+        Columns that pass through unseen: neither imputed nor used.
+    identifiers : {"set aside", "use"}, default="set aside"
+        What to do with columns of a frame that look like row numbers, keys or hashes. They are set aside with a warning, unless
+        ``columns``, ``predictors`` or ``constraints`` name them.
+    predictors : dict, boolean frame or "auto", default=None
+        Which columns inform which: ``{"income": ["age", "job"]}``, ``{"income": {"not": ["tax"]}}``; ``{"not": ["outcome"]}``
+        is a column that informs no other. A boolean frame has a row for each imputed column and a column for each predictor.
+        ``"auto"`` limits the columns of wide tables to those that say most about them.
+    groups, time : name or list of names, name, default=None
+        Whose rows belong together, and what orders them: panel data.
+    derive : dict or list, default=None
+        Columns computed from others, ``{"bmi": "weight / (height / 100) ** 2"}``, and what holds in every row,
+        ``"start <= end"``.
+    applicable : dict or boolean frame, default=None
+        Where a value can exist at all: ``{"pregnancies": "sex == 'f'"}``, or a boolean frame. Elsewhere cells stay empty and
+        count as missing nowhere.
 
     Attributes
     ----------
