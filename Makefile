@@ -4,7 +4,7 @@ VENV   := .venv
 BIN    := $(VENV)/bin
 PIP    := $(BIN)/python -m pip --disable-pip-version-check --quiet
 
-.PHONY: demo docs env test fuzz test-lowest perf format clean
+.PHONY: demo docs engines env test fuzz test-lowest perf format clean
 
 demo: $(VENV)/.demo  ## fill a real table and draw pictures into demo-output/
 	$(BIN)/python examples/demo.py
@@ -20,6 +20,9 @@ test: $(VENV)/.env  ## lint, types, layers, tests, doctests
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 	$(BIN)/python -m pytest -n 2 -m "not slow"
+
+engines: $(VENV)/.engines  ## the tests on a local Ray, Spark and Dask; Spark needs a Java runtime (17 or later)
+	$(BIN)/python -m pytest -m "engines and not slow" tests
 
 fuzz: $(VENV)/.env  ## the property tests on examples never tried before
 	$(BIN)/python -m pytest -n 2 -m "not slow" tests --hypothesis-profile=fuzz
@@ -51,6 +54,10 @@ $(VENV)/.docs: $(VENV)/bin/python pyproject.toml constraints.txt
 $(VENV)/.env: $(VENV)/bin/python pyproject.toml constraints.txt
 	$(PIP) install -c constraints.txt -e '.[all,dev,peers]'
 	touch $@ $(VENV)/.demo
+
+$(VENV)/.engines: $(VENV)/bin/python pyproject.toml constraints.txt
+	$(PIP) install -c constraints.txt -e '.[all,dev,peers,ray,spark,dask]'
+	touch $@ $(VENV)/.env $(VENV)/.demo
 
 .venv-lowest/.env: pyproject.toml constraints-lowest.txt
 	$(PYTHON) -m venv .venv-lowest

@@ -2,6 +2,7 @@
 
     python perf/scale_data.py DATA 1e7         # writes about 1.5 GB
     python perf/scale.py local DATA            # rows a second, one worker and two, a fit beside reading the table
+    python perf/scale.py engines [ray spark dask]  # the same on engines, beside local streams
     python perf/scale.py memory DATA           # peak memory of a fit to a hundred files (linked, if DATA has fewer)
 
 Times of a busy machine say little: ratios of processor seconds are printed beside them, and the best of several repeats.
@@ -20,6 +21,7 @@ from typing import Any
 
 import pyarrow.dataset as ds
 import pyarrow.parquet as pq
+import scale_engines
 
 import otimpute
 from otimpute import AutoImputer
@@ -125,4 +127,7 @@ def memory(folder: Path, n_files: int = 100) -> None:
 
 
 if __name__ == "__main__":
+    if sys.argv[1] == "engines":
+        scale_engines.main(sys.argv[2:])
+        sys.exit()
     {"local": local, "memory": memory}[sys.argv[1]](Path(sys.argv[2]))

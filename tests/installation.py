@@ -16,6 +16,8 @@ import pytest
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
+# What packages have inside of themselves, under the names of others that may be installed here too.
+_BUNDLED = {"ray": {"psutil", "colorama"}}
 _CHILD = Path(__file__).with_name("installation_child.py")
 
 
@@ -75,4 +77,5 @@ def distributions(requirements: Iterable[str]) -> set[str]:
                 pytest.skip(f"needs {name}, which is not installed")
             further = [Requirement(line) for line in lines]
             to_read += [each for each in further if each.marker is None or each.marker.evaluate({"extra": extra})]
-    return {name for name, _ in found}
+    names = {name for name, _ in found}
+    return names.union(*(inside for name, inside in _BUNDLED.items() if name in names))

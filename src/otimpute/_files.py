@@ -10,6 +10,8 @@ from pathlib import Path
 from shutil import copymode
 from uuid import uuid4
 
+_PART = re.compile(r"\.(?P<stem>.*)-[0-9a-f]{32}(\.[^.]*)?")
+
 
 @contextmanager
 def appears_whole(path: Path) -> Iterator[Path]:
@@ -45,12 +47,14 @@ def appears_whole(path: Path) -> Iterator[Path]:
         part.unlink(missing_ok=True)
 
 
-def remove_parts(path: Path) -> None:
-    """Remove what killed processes left behind of files that should have become ``path``."""
-    pattern = re.compile(re.escape(_part_name(path, "MARK")).replace("MARK", "[0-9a-f]{32}"))
-    for part in path.parent.iterdir():
-        if pattern.fullmatch(part.name):
-            part.unlink(missing_ok=True)
+def remove_parts(*paths: Path) -> None:
+    """Remove what killed processes left behind of files that should have become these; nobody may be writing them now."""
+    meant = set(paths)
+    for folder in {path.parent for path in meant}:
+        for part in folder.iterdir() if folder.is_dir() else ():
+            of = _PART.fullmatch(part.name)
+            if of and folder / (of["stem"] + part.suffix) in meant:
+                part.unlink(missing_ok=True)
 
 
 def _part_name(path: Path, mark: str) -> str:

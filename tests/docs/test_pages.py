@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from engines import need
 from installation import Block, Outcome, run_blocks
 
 ROOT = Path(__file__).parents[2]
@@ -19,9 +20,26 @@ INSTALL = re.compile(r"[Tt]o run [^`:]*: `pip install ([^`]+)`")
 RunPage = Callable[..., Outcome]
 
 
-def examples(page: Path) -> Iterator[Block]:
-    """The blocks of a page, each with all that the page has said to install up to there."""
+ENGINES = {
+    "Ray Data": "ray",
+    "Spark": "spark",
+    "Dask": "dask",
+}  # sections whose examples need an engine, and nothing before them
+
+
+def examples(page: Path, section: str = "") -> Iterator[Block]:
+    """The blocks of a page, each with all that the page has said to install up to there.
+
+    Those of a section of an engine are blocks of their own, as if the rest of the page were not there.
+    """
     text = page.read_text(encoding="utf-8")
+    for name in ENGINES:
+        found = re.search(rf"^### {name}$.*?(?=^##|\Z)", text, re.DOTALL | re.MULTILINE)
+        if found and name == section:
+            text = "\n" * text.count("\n", 0, found.start()) + found[0]
+            break
+        if found:
+            text = text.replace(found[0], "\n" * found[0].count("\n"))
     for block in PYTHON.finditer(text):
         commands = INSTALL.findall(text[: block.start()])
         assert commands, (
@@ -36,7 +54,7 @@ def examples(page: Path) -> Iterator[Block]:
 def run_page(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> RunPage:
     """Runs a page in an empty folder: what each block prints, and the values of expressions after the last one."""
     monkeypatch.chdir(tmp_path)
-    return lambda page, **values: run_blocks(examples(ROOT / page), tmp_path, values)
+    return lambda page, section="", **values: run_blocks(examples(ROOT / page, section), tmp_path, values)
 
 
 def assert_printed_as_shown(page: str, printed: str) -> None:
@@ -232,6 +250,14 @@ def test_extend(run_page: RunPage) -> None:
     n_missing, weights = page.printed[-1].splitlines()
     assert n_missing == "0"
     assert weights.startswith("{'mean': ")
+
+
+@pytest.mark.engines
+@pytest.mark.parametrize("section", ENGINES)
+def test_large_tables_on_engines(run_page: RunPage, section: str) -> None:
+    need(ENGINES[section])
+    printed = run_page("docs/guide/large-tables.md", section).printed
+    assert printed[0].splitlines()[-1] == {"Ray Data": "2000", "Spark": "0", "Dask": "0"}[section]
 
 
 def test_every_page_with_examples_is_run() -> None:

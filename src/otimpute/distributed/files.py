@@ -131,6 +131,8 @@ def impute_files(
     run: Callable[..., Iterator[FileOutcome]] = import_module(f".{engine}", __package__).run_files
     done: list[FileOutcome] = []
     failed: list[FileOutcome] = []
+    targets = [Path(task.target) for task in todo]
+    remove_parts(*targets)  # of earlier jobs
     outcomes = run(todo, model, n_workers) if todo else iter(())
     try:
         for outcome in outcomes:
@@ -142,6 +144,7 @@ def impute_files(
     finally:
         if hasattr(outcomes, "close"):
             outcomes.close()
+        remove_parts(*targets)  # of workers that died
     by_name = partial(sorted, key=lambda outcome: outcome.source)
     summary = JobSummary(by_name(done), len(tasks) - len(todo), time.perf_counter() - begun, by_name(failed))
     if failed:
@@ -225,14 +228,13 @@ def _impute_file(model: bytes, task: FileTask) -> FileOutcome:
         fingerprint = _fingerprint(model, source)
         if is_done(model, task):
             return FileOutcome(task.source, task.target, pq.read_metadata(target).num_rows)
-        file = pq.ParquetFile(source)
+        file = pq.ParquetFile(source, page_checksum_verification=True)
     except (ValueError, OSError) as error:
         _blame(task.source, error)
     with file:
         target.parent.mkdir(parents=True, exist_ok=True)
-        remove_parts(target)
         try:
-            with appears_whole(target) as part, pq.ParquetWriter(part, file.schema_arrow, compression=_codec(file)) as writer:
+            with appears_whole(target) as part, _writer(part, file) as writer:
                 for batch in impute_batches(model, rows.counted(_read(file, task.source))):
                     rows.n_filled -= _n_missing(batch)
                     writer.write_batch(batch)
@@ -279,6 +281,12 @@ def _n_missing(batch: Any) -> int:
 
 def _blame(path: str, error: BaseException) -> NoReturn:
     raise _Blamed(path, error) from error
+
+
+def _writer(part: Path, file: Any) -> Any:
+    """Writes rows as they are in another file, with checksums: damage is noticed by who reads them."""
+    pq = require("pyarrow.parquet", "Parquet files", "cli")
+    return pq.ParquetWriter(part, file.schema_arrow, compression=_codec(file), write_page_checksum=True)
 
 
 def _codec(file: Any) -> str:

@@ -83,6 +83,13 @@ class SumPass:
             own.add(batch)
         return own.to_bytes()
 
+    def combine(self, states: Iterable[bytes]) -> bytes:
+        """What `fold` would return of several parts together."""
+        own = SumPass(self.imputer, self.schema)
+        for state in states:
+            own.merge(state)
+        return own.to_bytes()
+
     def add(self, batch: Any) -> None:
         """Add the rows of a record batch."""
         batch = batch if batch.schema.equals(self.schema) else batch.select(self.schema.names).cast(self.schema)
@@ -215,7 +222,7 @@ class _Progress:
             self.before["survey"] = self.found[1]["survey"]
             return
         if not isinstance(self.source, LocalParts):
-            for data in self.source.fold(state.fold):
+            for data in self.source.fold(state.fold, state.combine):
                 state.merge(data)
         else:
             self._run_parts(stage, title, state, imputer)

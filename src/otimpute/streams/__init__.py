@@ -3,7 +3,19 @@
 from .column_facts import numbers_of
 from .exact_sums import ColumnSums, ScatterSums
 from .local import LocalParts
-from .source import BatchSource, Scan, scan, scan_of
+from .source import BatchSource, Combine, Fold, Scan, scan, scan_of
 from .survey import Survey
 
-__all__ = ["BatchSource", "ColumnSums", "LocalParts", "Scan", "ScatterSums", "Survey", "numbers_of", "scan", "scan_of"]
+__all__ = [
+    "BatchSource",
+    "ColumnSums",
+    "Combine",
+    "Fold",
+    "LocalParts",
+    "Scan",
+    "ScatterSums",
+    "Survey",
+    "numbers_of",
+    "scan",
+    "scan_of",
+]

@@ -13,6 +13,7 @@ from .._checks import check_count
 from .local import dataset_source, duckdb_source, polars_source
 
 Fold = Callable[[Iterable[Any]], bytes]  # record batches of one part -> what there is to know of it
+Combine = Callable[[Iterable[bytes]], bytes]  # what is known of several parts -> of all of them
 
 # Package that the class of a frame comes from: the module of otimpute whose function `source(frame)` makes a BatchSource of it.
 _ENGINES = {
@@ -32,11 +33,12 @@ class BatchSource(Protocol):
         """The pyarrow Schema of all batches."""
         ...
 
-    def fold(self, fold: Fold) -> Iterator[bytes]:
+    def fold(self, fold: Fold, combine: Combine) -> Iterator[bytes]:
         """Apply a function to the record batches of each part, where they are, and return its results in any order.
 
-        ``fold`` is pure and can be pickled. How rows are spread over parts, and in which order they come, changes nothing in
-        what is made of the results. A part that has no rows may be left out.
+        ``combine`` makes one result of several. A source with many parts applies it where these are, so that few results come
+        back. Both are pure and can be pickled. How rows are spread over parts, in which order they come, and which results are
+        combined first, changes nothing in the end. A part that has no rows may be left out.
         """
         ...
 

@@ -32,6 +32,13 @@ class Survey:
             own.add(batch)
         return own.to_bytes()
 
+    def combine(self, states: Iterable[bytes]) -> bytes:
+        """What `fold` would return of several parts together."""
+        own = self._empty()
+        for state in states:
+            own.merge(state)
+        return own.to_bytes()
+
     def add(self, batch: Any) -> None:
         """Take note of the rows of a record batch."""
         if not batch.num_rows:

@@ -1,0 +1,36 @@
+"""Files that workers of an engine complete, several at a time: each has a thread here that waits for it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor, as_completed
+
+from .files import FileOutcome, FileTask
+
+
+def outcomes(
+    complete: Callable[[FileTask], FileOutcome], tasks: Sequence[FileTask], n_at_once: int, stop: Callable[[], object]
+) -> Iterator[FileOutcome]:
+    """What ``complete(task)``, which waits for a worker, says of each file, as soon as it is ready.
+
+    Whoever stops iterating has the engine ``stop`` what it began.
+    """
+    with ThreadPoolExecutor(max(min(n_at_once, len(tasks)), 1)) as threads:
+        waiting = [threads.submit(_tell, complete, task) for task in tasks]
+        try:
+            for ready in as_completed(waiting):
+                yield ready.result()
+        finally:
+            threads.shutdown(wait=False, cancel_futures=True)
+            if not all(each.done() for each in waiting):
+                stop()
+
+
+def _tell(complete: Callable[[FileTask], FileOutcome], task: FileTask) -> FileOutcome:
+    """The outcome, also where the engine gave the file up: it does so when worker after worker died of it."""
+    try:
+        return complete(task)
+    except Exception as error:
+        said = str(error).strip().partition("\n")[0]
+        why = f"{task.source}: its worker was lost, each time ({type(error).__name__}: {said}); is there enough memory?"
+        return FileOutcome(task.source, task.target, error=why)
