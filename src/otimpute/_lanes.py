@@ -154,7 +154,7 @@ def _instruction(name: str, n_arguments: int) -> Any:
     return intrinsic(lambda context, one, other: type_of(context, one, other))
 
 
-root, _floor = _instruction("sqrt", 1), _instruction("floor", 1)
+root, rounded, _floor = _instruction("sqrt", 1), _instruction("rint", 1), _instruction("floor", 1)
 larger, smaller = _instruction("maxnum", 2), _instruction("minnum", 2)
 
 

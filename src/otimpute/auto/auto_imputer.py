@@ -297,15 +297,18 @@ class AutoImputer(BaseImputer):
         return CellFit(np.zeros(int(missing.sum())), later)
 
     _improves_in_rounds = True
-    _summed = ("means, and mean and covariance of the Gaussian by a step of EM, where these experts count",)
     _sampled = ("the trial of the experts", "all other experts", "error bars")
 
     def _row_sums(self) -> AutoSums | None:
         sums = AutoSums(self.model_)
         return sums if sums.by_place else None
 
+    @property
+    def _summed(self) -> list[str]:
+        return AutoSums(self.model_).described
+
     def _improved(self, sums: AutoSums) -> AutoModel:
-        return sums.improved()
+        return sums.improved(self._read_experts())
 
     def _note_scan(self, summary: ScanSummary) -> None:
         super()._note_scan(summary)

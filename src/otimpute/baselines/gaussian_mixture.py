@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Unpack
 
 import numpy as np
@@ -16,10 +16,11 @@ from .._gpu import check_device
 from .._random import generator
 from .._row_noise import normal, uniform
 from .._stored import stored
-from .._threads import ALONE, Workers, n_threads
+from .._threads import ALONE, Workers, n_threads, single_blas_thread
 from ..estimator import TableParameters
 from ..fitting import Cells, FitSummary
 from ..gaussian import MixtureModel, fit_gaussian, fit_mixture
+from ..streams import WholeSums
 from .standardised import Holes, RowFit, Rows, StandardisedImputer, StandardisedModel, TrainingSet
 
 _ROWS_PER_COMPONENT = 5
@@ -27,6 +28,7 @@ _ROWS_PER_COMPONENT = 5
 _COLUMNS_FOR_ALL = 50
 _FEWEST = 8  # components, of a mixture that became smaller for that: fewer take as long
 _WORK_A_SECOND = 4e9  # rows × columns² × components × rounds of the CPU
+_ROWS_SUMMED = 1 << 17  # at a time, of which an int64 holds sums of whole numbers
 _CLOSE_ENOUGH = 0.02  # the start: standard deviations that it may still be off
 
 
@@ -82,6 +84,55 @@ class GaussianMixtureModel(StandardisedModel):
         return self.impute_cells(values, missing) + self.draw_residuals(values, missing, keys)
 
 
+class MixtureSums:
+    """What a step of EM needs of all rows, for each mixture: how much of them components have, and what they expect of them."""
+
+    def __init__(self, model: GaussianMixtureModel):
+        self.model, self.n = model, 0
+        self.mixtures = [] if model.method is None else model.method.mixtures
+        self.expected = [WholeSums.empty(*shape) for shape in self._shapes]
+
+    @property
+    def _shapes(self) -> list[tuple[int, ...]]:
+        width = 1 + len(self.model.columns.varying)
+        return [(3, len(mixture.share), width, width) for mixture in self.mixtures]
+
+    def add(self, values: NDArray[np.floating], missing: NDArray[np.bool_]) -> None:
+        """Add rows."""
+        self.n += len(values)
+        for begin in range(0, len(values) if self.mixtures else 0, _ROWS_SUMMED):
+            some = slice(begin, begin + _ROWS_SUMMED)
+            rows, holes = self.model.columns.standardise(values[some], missing[some])
+            with single_blas_thread():
+                for sums, mixture in zip(self.expected, self.mixtures, strict=True):
+                    sums.add(mixture.expect(rows, holes))
+
+    def merge(self, other: MixtureSums) -> None:
+        """Add the sums of other rows."""
+        self.n += other.n
+        for own, more in zip(self.expected, other.expected, strict=True):
+            own.merge(more)
+
+    def as_data(self) -> Any:
+        """The same as JSON can hold it."""
+        return {"n": self.n, "expected": [sums.as_data() for sums in self.expected]}
+
+    def take_over(self, data: Any) -> None:
+        """What `as_data` returned."""
+        self.n = data["n"]
+        found = zip(data["expected"], self._shapes, strict=True)
+        self.expected = [WholeSums.from_data(each, *shape) for each, shape in found]
+
+    def improved(self, prior_rows: float | None = None) -> GaussianMixtureModel:
+        """The model after a step of EM of every mixture over all rows."""
+        if not self.mixtures or not self.n:
+            return self.model
+        pairs = zip(self.mixtures, self.expected, strict=True)
+        with single_blas_thread():
+            mixtures = [mixture.improved(sums.totals(), self.n, prior_rows) for mixture, sums in pairs]
+        return replace(self.model, method=Mixtures(mixtures))
+
+
 class GaussianMixtureImputer(StandardisedImputer):
     """Fill a row's holes with their expectation given its other values, under mixtures of Gaussians.
 
@@ -128,6 +179,7 @@ class GaussianMixtureImputer(StandardisedImputer):
 
     weighs_rows: ClassVar[bool] = True
     model_class: ClassVar[type] = GaussianMixtureModel
+    _model: GaussianMixtureModel
 
     def __init__(
         self,
@@ -217,6 +269,16 @@ class GaussianMixtureImputer(StandardisedImputer):
             method = Mixtures(mixtures)
             completed = method.fill(rows, holes, workers, torch_device)
         return RowFit(completed, method, FitSummary(n_steps=max(each.n_iterations for each in mixtures)))
+
+    _improves_in_rounds = True
+    _summed = ("components of the mixtures, by a step of EM",)
+    _sampled = ("where EM begins",)
+
+    def _row_sums(self) -> MixtureSums:
+        return MixtureSums(self._model)
+
+    def _improved(self, sums: MixtureSums) -> GaussianMixtureModel:
+        return sums.improved(self.prior_rows)
 
     def _publish(self) -> None:
         if self.fit_summary_.n_steps is not None:

@@ -68,7 +68,6 @@ class BaseImputer(KnowsItsTable, Storable, TransformerMixin, BaseEstimator, ABC)
 
     scan_summary_: ScanSummary  # of a fit to a table that was read in batches
     _improves_in_rounds: ClassVar[bool] = False  # whether a second reading of all rows makes the model better
-    _summed: Sequence[str] = ()  # what follows from sums over all rows, in words
     _sampled: Sequence[str] = ("the model",)  # what is learned from a sample where rows are too many
 
     model_class: ClassVar[type]  # what `fit_cells` returns as the model; imputers that can be saved declare it
@@ -305,6 +304,11 @@ class BaseImputer(KnowsItsTable, Storable, TransformerMixin, BaseEstimator, ABC)
     def _row_sums(self) -> RowSums | None:
         """Sums over rows, still empty, from which a better model follows than from a sample; None where there are none."""
         return None
+
+    @property
+    def _summed(self) -> Sequence[str]:
+        """What follows from sums over all rows, in words."""
+        return ()
 
     def _improved(self, sums: Any) -> CellModel:
         """The model with what follows from sums over all rows."""

@@ -8,12 +8,18 @@ from __future__ import annotations
 import numpy as np
 
 from .._compile import compiled
-from .._lanes import WIDTH, exp, larger, largest, load, log, root, spread, store, total
+from .._lanes import WIDTH, exp, larger, largest, load, log, root, rounded, smaller, spread, store, total
 
 FAR_BELOW = -1e300  # a log density that no row has
 _NEGLIGIBLE = 1e-6  # share of a row below which a component learns nothing from it
 _NO_SHARE = 1e-15  # of a row: not even drawn by chance
 _SMALLEST_PIVOT = 1e-30
+
+# Of sums in whole numbers: steps to a unit near a component and far from it, up to where, and steps of a share. A row adds 2³⁸
+# at most, so that float64 holds every sum over `ROWS_SUMMED` rows.
+NEAR_STEPS, FAR_STEPS, SHARE_STEPS = 2.0**16, 2.0**10, 2.0**18
+_NEAR, _FAR = 8.0, 512.0
+ROWS_SUMMED = 1 << 14
 
 
 @compiled
@@ -157,6 +163,31 @@ def weigh_rows(filled, missing, rows, mean, precision, log_weight, places, n_mis
 
 
 @compiled
+def _invert(factor, first, q, inverse, column, straight):  # type: ignore[no-untyped-def]
+    """The conditional covariance of ``q`` missing entries, from the ``factor`` that `weigh_rows` left behind.
+
+    Z = (L Lᵀ)⁻¹ from L's last column to the first: Zᵣc = −Σ Zᵣₖ Lₖc / Lcc over k > c, and Zcc has 1 / Lcc² besides.
+    """
+    zero = spread(0.0)
+    for c in range(q - 1, -1, -1):
+        scale = load(factor, first + c * (c + 1) // 2 + c)
+        for k in range(c + 1, q):
+            store(column, k, load(factor, first + k * (k + 1) // 2 + c) * scale)
+        for r in range(c + 1, q, 4):
+            r1, r2, r3 = min(r + 1, q - 1), min(r + 2, q - 1), min(r + 3, q - 1)
+            s0, s1, s2, s3 = _four_products(inverse, r * q, r1 * q, r2 * q, r3 * q, straight, column, 0, c + 1, q)
+            store(inverse, c * q + r, zero - s0)
+            store(inverse, c * q + r1, zero - s1)
+            store(inverse, c * q + r2, zero - s2)
+            store(inverse, c * q + r3, zero - s3)
+        entry = scale * scale
+        for k in range(c + 1, q):
+            entry -= load(inverse, c * q + k) * load(column, k)
+            store(inverse, k * q + c, load(inverse, c * q + k))
+        store(inverse, c * q + c, entry)
+
+
+@compiled
 def add_rows(n, places, n_missing, begin, factor, away, part, drift, scatter, mass):  # type: ignore[no-untyped-def]
     """Add up what each component has of ``n`` rows: distances from its mean, their products (lower triangle), and shares."""
     n_blocks, d = mass.shape[0], places.shape[1]
@@ -177,29 +208,12 @@ def add_rows(n, places, n_missing, begin, factor, away, part, drift, scatter, ma
             if i + 1 < n and begin[i + 1] == begin[i] and n_missing[i + 1] == q:
                 continue  # rows of one pattern add the same conditional covariance: together
             if largest(weight) > 0.0:
-                # Z = (L Lᵀ)⁻¹ from L's last column to the first: Zᵣc = −Σ Zᵣₖ Lₖc / Lcc over k > c, and Zcc has 1 / Lcc²
-                # besides.
-                first, place = begin[i] + block * (q * (q + 1) // 2), places[i]
-                for c in range(q - 1, -1, -1):
-                    scale = load(factor, first + c * (c + 1) // 2 + c)
-                    for k in range(c + 1, q):
-                        store(column, k, load(factor, first + k * (k + 1) // 2 + c) * scale)
-                    for r in range(c + 1, q, 4):
-                        r1, r2, r3 = min(r + 1, q - 1), min(r + 2, q - 1), min(r + 3, q - 1)
-                        s0, s1, s2, s3 = _four_products(inverse, r * q, r1 * q, r2 * q, r3 * q, straight, column, 0, c + 1, q)
-                        store(inverse, c * q + r, zero - s0)
-                        store(inverse, c * q + r1, zero - s1)
-                        store(inverse, c * q + r2, zero - s2)
-                        store(inverse, c * q + r3, zero - s3)
-                    entry = scale * scale
-                    for k in range(c + 1, q):
-                        entry -= load(inverse, c * q + k) * load(column, k)
-                        store(inverse, k * q + c, load(inverse, c * q + k))
+                _invert(factor, begin[i] + block * (q * (q + 1) // 2), q, inverse, column, straight)
+                place = places[i]
+                for c in range(q):
+                    for k in range(c, q):
                         at = top + place[k] * d + place[c]
                         store(scatter, at, load(scatter, at) + weight * load(inverse, c * q + k))
-                    store(inverse, c * q + c, entry)
-                    at = top + place[c] * d + place[c]
-                    store(scatter, at, load(scatter, at) + weight * entry)
             weight = zero
         for i in range(0, n_sharing, 4):  # four rows at a time, so that sums are fetched from memory less often
             i0, i1, i2, i3 = _four_rows(block, sharing[:n_sharing], i, n_blocks)
@@ -217,6 +231,77 @@ def add_rows(n, places, n_missing, begin, factor, away, part, drift, scatter, ma
                 for b in range(a + 1):
                     entry = load(scatter, row + b) + x0 * load(away, i0 + b) + x1 * load(away, i1 + b)
                     store(scatter, row + b, entry + x2 * load(away, i2 + b) + x3 * load(away, i3 + b))
+
+
+@compiled
+def _add_products(grid, chosen, n_chosen, width, top, products):  # type: ignore[no-untyped-def]
+    """Add the products of entries (lower triangle) of the chosen rows, four at a time; ``chosen`` has three more, of zeros."""
+    for i in range(0, n_chosen, 4):
+        i0, i1, i2, i3 = chosen[i] * width, chosen[i + 1] * width, chosen[i + 2] * width, chosen[i + 3] * width
+        for a in range(width):
+            x0, x1, x2, x3 = load(grid, i0 + a), load(grid, i1 + a), load(grid, i2 + a), load(grid, i3 + a)
+            row = top + a * width
+            for b in range(a + 1):
+                entry = load(products, row + b) + x0 * load(grid, i0 + b) + x1 * load(grid, i1 + b)
+                store(products, row + b, entry + x2 * load(grid, i2 + b) + x3 * load(grid, i3 + b))
+
+
+@compiled
+def add_whole_rows(n, places, n_missing, begin, factor, away, part, steps, near, far, conditional):  # type: ignore[no-untyped-def]
+    """What `add_rows` does, in whole numbers, so that the order of rows changes nothing.
+
+    The products are of rows (1, distances from the mean), each times the root of the share. Rounded row by row to
+    `NEAR_STEPS`, or `FAR_STEPS` where an entry in any of the lanes is beyond `_NEAR`; entries beyond `_FAR` count as that.
+    Conditional covariances are rounded to ``steps`` of each component and column.
+    """
+    d = places.shape[1]
+    n_blocks, width = steps.shape[0] // d, d + 1
+    straight, grid = np.arange(d), np.empty(((n + 1) * width, WIDTH))
+    is_near, is_far = np.empty(n + 3, np.int64), np.empty(n + 3, np.int64)
+    inverse, column = np.empty((d * d, WIDTH)), np.empty((d, WIDTH))
+    zero = spread(0.0)
+    for a in range(width):
+        store(grid, n * width + a, zero)
+    for block in range(n_blocks):
+        n_near, n_far = 0, 0
+        weight = zero
+        for i in range(n):
+            share = load(part, i * n_blocks + block)
+            if largest(share) >= _NEGLIGIBLE:
+                half, here = root(share), (i * n_blocks + block) * d
+                furthest = half
+                for a in range(d):
+                    x = half * load(away, here + a)
+                    furthest = larger(furthest, larger(x, zero - x))
+                    store(grid, i * width + 1 + a, x)
+                store(grid, i * width, half)
+                unit = NEAR_STEPS
+                if largest(furthest) > _NEAR:
+                    unit = FAR_STEPS
+                    is_far[n_far] = i
+                    n_far += 1
+                else:
+                    is_near[n_near] = i
+                    n_near += 1
+                for a in range(width):
+                    x = smaller(larger(load(grid, i * width + a), spread(-_FAR)), spread(_FAR))
+                    store(grid, i * width + a, rounded(x * spread(unit)))
+                weight += rounded(share * spread(SHARE_STEPS))
+            q = n_missing[i]
+            if i + 1 < n and begin[i + 1] == begin[i] and n_missing[i + 1] == q:
+                continue
+            if largest(weight) > 0.0:
+                _invert(factor, begin[i] + block * (q * (q + 1) // 2), q, inverse, column, straight)
+                place = places[i]
+                for c in range(q):
+                    for k in range(c, q):
+                        at = (block * d + place[k]) * d + place[c]
+                        entry = load(inverse, c * q + k) * load(steps, block * d + place[k]) * load(steps, block * d + place[c])
+                        store(conditional, at, load(conditional, at) + weight * rounded(entry))
+            weight = zero
+        is_near[n_near : n_near + 3], is_far[n_far : n_far + 3] = n, n
+        _add_products(grid, is_near, n_near, width, block * width * width, near)
+        _add_products(grid, is_far, n_far, width, block * width * width, far)
 
 
 @compiled

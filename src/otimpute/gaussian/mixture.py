@@ -10,8 +10,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,7 +21,17 @@ from .._deadline import check_deadline
 from .._lanes import WIDTH, aligned_zeros
 from .._stored import stored
 from .._threads import ALONE, Workers
-from ._mixture_loops import FAR_BELOW, add_rows, draw_rows, weigh_rows
+from ._mixture_loops import (
+    FAR_BELOW,
+    FAR_STEPS,
+    NEAR_STEPS,
+    ROWS_SUMMED,
+    SHARE_STEPS,
+    add_rows,
+    add_whole_rows,
+    draw_rows,
+    weigh_rows,
+)
 from .em import GaussianModel, number_of_parts, order_by_pattern, rows_on
 
 _SMALLEST_VARIANCE = 1e-4
@@ -99,6 +110,35 @@ class MixtureModel:
             draw_rows(filled, rows, prepared[0], chance, noise, *part.memory)
         return np.where(missing, filled, 0.0)
 
+    def expect(self, values: NDArray[np.float64], missing: NDArray[np.bool_]) -> NDArray[np.int64]:
+        """What a step of EM needs of rows, in whole numbers: no order of rows and no partitioning of them changes a bit.
+
+        ``[3, K, 1 + d, 1 + d]``, lower triangles: products of rows (1, distance from a component's mean), weighed by how much
+        of the row the component has, for rows near it and far from it; and conditional covariances.
+        """
+        filled, prepared = np.array(values, dtype=np.float64), _prepare(self.share, self.mean, self.covariance)
+        (part,) = _parts_of(missing, len(self.share), 1)
+        return part.count(filled, prepared, _in_lanes(self._steps), len(self.share))
+
+    def improved(self, expected: NDArray[Any], n: int, prior_rows: float | None = None) -> MixtureModel:
+        """A step of EM: from the sum over ``n`` rows of what `expect` returned, in integers of any type."""
+        near, far, conditional = expected.astype(object)
+        products = ((near + far * int((NEAR_STEPS / FAR_STEPS) ** 2)) / int(NEAR_STEPS**2)).astype(np.float64)
+        steps = SHARE_STEPS * self._steps[:, :, None] * self._steps[:, None, :]
+        scatter = products[:, 1:, 1:] + conditional[:, 1:, 1:].astype(np.float64) / steps
+        scatter += np.tril(scatter, -1).transpose(0, 2, 1)
+        mass, drift = products[:, 0, 0], products[:, 1:, 0]
+        overall = (mass @ self.mean + drift.sum(axis=0)) / n
+        mean = _move_means(self.mean, overall, mass, drift, scatter)
+        share, covariance = _maximise(mass, scatter, n, _prior(len(overall), prior_rows))
+        return replace(self, share=share, mean=mean, covariance=covariance)
+
+    @property
+    def _steps(self) -> NDArray[np.float64]:
+        """For each component and column ``[K, d]`` a power of two, times which its standard deviation is 2⁹ to 2¹⁰."""
+        _, exponent = np.frexp(np.diagonal(self.covariance, axis1=1, axis2=2))
+        return np.asarray(np.ldexp(1.0, 10 - (exponent + 1) // 2))
+
 
 def _parts_of(missing: NDArray[np.bool_], n_components: int, n_parts: int) -> list[_Part]:
     """So many parts of a table's rows, equal patterns side by side, in chunks."""
@@ -154,6 +194,32 @@ class _Part:
                 part[: len(rows) * n_blocks] *= np.repeat(row_weight[rows], n_blocks)[:, None]
             add_rows(len(rows), *self.memory, *sums)
         return sums
+
+    def count(
+        self,
+        filled: NDArray[np.float64],
+        prepared: tuple[NDArray[np.float64], ...],
+        steps: NDArray[np.float64],
+        n_components: int,
+    ) -> NDArray[np.int64]:
+        """Fill the rows; sums over them in whole numbers, as `MixtureModel.expect` returns them."""
+        n_blocks, d = len(prepared[-1]), filled.shape[1]
+        whole = np.zeros((3, n_components, d + 1, d + 1), np.int64)
+        sums, n_summed = [aligned_zeros(n_blocks * width**2) for width in (d + 1, d + 1, d)], 0
+
+        def take_in() -> None:
+            for place, (lanes, width) in enumerate(zip(sums, (d + 1, d + 1, d), strict=True)):
+                whole[place, :, -width:, -width:] += _from_lanes(lanes, n_components, width, width).astype(np.int64)
+                lanes[:] = 0
+
+        for rows in self.weigh(filled, prepared):
+            if n_summed + len(rows) > ROWS_SUMMED:
+                take_in()
+                n_summed = 0
+            add_whole_rows(len(rows), *self.memory, steps, *sums)
+            n_summed += len(rows)
+        take_in()
+        return whole
 
 
 def _prepare(
@@ -213,7 +279,7 @@ def fit_mixture(
     True
     """
     n_rows, d = values.shape
-    prior = d + 2.0 if prior_rows is None else prior_rows
+    prior = _prior(d, prior_rows)
     nearest = _nearest_centres(start, n_components, rng)
     belongs = np.full((n_rows, n_components), (1 - _SURE) / n_components)
     belongs[np.arange(n_rows), nearest] += _SURE
@@ -259,15 +325,33 @@ def fit_mixture(
             current = filled.take(entries)
             moved = float(((current - previous) ** 2).sum())
             previous = current
-        # Statistics are about the old means, which keeps them accurate; move them to the new ones.
-        step = (drift + overall - mean) / (mass[:, None] + 1)
-        mean = mean + step
-        scatter += mass[:, None, None] * step[:, :, None] * step[:, None, :]
-        scatter -= drift[:, :, None] * step[:, None, :] + step[:, :, None] * drift[:, None, :]
+        mean = _move_means(mean, overall, mass, drift, scatter)
         if iteration and (entries.size == 0 or np.sqrt(moved / entries.size) <= tolerance):
             break
     share, covariance = _maximise(mass, scatter, n, prior)
     return MixtureModel(share, mean, covariance, n_iterations=iteration + 1)
+
+
+def _prior(n_columns: int, prior_rows: float | None) -> float:
+    """As how many rows the pooled covariance counts in each component."""
+    return n_columns + 2.0 if prior_rows is None else prior_rows
+
+
+def _move_means(
+    mean: NDArray[np.float64],
+    overall: NDArray[np.float64],
+    mass: NDArray[np.float64],
+    drift: NDArray[np.float64],
+    scatter: NDArray[np.float64],
+) -> NDArray[np.float64]:
+    """New means, which lean on the ``overall`` one as if a row were there.
+
+    Statistics are about the old means, which keeps them accurate; ``scatter`` is moved to the new ones.
+    """
+    step = (drift + overall - mean) / (mass[:, None] + 1)
+    scatter += mass[:, None, None] * step[:, :, None] * step[:, None, :]
+    scatter -= drift[:, :, None] * step[:, None, :] + step[:, :, None] * drift[:, None, :]
+    return np.asarray(mean + step)
 
 
 def _maximise(

@@ -1,7 +1,7 @@
 """Tables that are read in parts, more than once: where their rows come from, and what is learned from all of them."""
 
 from .column_facts import numbers_of
-from .exact_sums import ColumnSums, ScatterSums
+from .exact_sums import ColumnSums, ScatterSums, WholeSums
 from .local import LocalParts
 from .source import BatchSource, Combine, Fold, Scan, scan, scan_of
 from .survey import Survey
@@ -15,6 +15,7 @@ __all__ = [
     "Scan",
     "ScatterSums",
     "Survey",
+    "WholeSums",
     "numbers_of",
     "scan",
     "scan_of",

@@ -17,6 +17,7 @@ _GRID = 1 << 16  # steps to a unit; centred values of up to so many units are ad
 _NEAR, _ROWS_OF_NEAR = 8.0, 1 << 15  # 8² · 2³² · 2¹⁵ = 2⁵³, up to where float64 holds every whole number
 _FAR, _ROWS_OF_FAR = 512.0, 1 << 3
 _GROUPS = 1 << 9  # of such sums that an int64 holds
+_LOW_HALF = (1 << 32) - 1
 
 
 class ColumnSums:
@@ -147,6 +148,42 @@ class ScatterSums:
         d = len(data["drift"])
         scatter = np.array(data["scatter"], dtype=object).reshape(d, d)
         return cls(data["n"], np.array(data["drift"], dtype=object), scatter)
+
+
+class WholeSums:
+    """Sums of arrays of whole numbers, in two int64 each: one int64 has not enough digits for all rows of a large table."""
+
+    def __init__(self, halves: NDArray[np.int64]):
+        self._halves = halves  # [2, ...]: multiples of 2³², and from 0 to 2³² − 1 what is left
+
+    @classmethod
+    def empty(cls, *shape: int) -> WholeSums:
+        """Of no arrays."""
+        return cls(np.zeros((2, *shape), np.int64))
+
+    def add(self, whole: NDArray[np.int64]) -> None:
+        """Add an array."""
+        self.merge(WholeSums(np.stack([whole >> 32, whole & _LOW_HALF])))
+
+    def merge(self, other: WholeSums) -> None:
+        """Add what another one has seen."""
+        self._halves += other._halves
+        self._halves[0] += self._halves[1] >> 32
+        self._halves[1] &= _LOW_HALF
+
+    def totals(self) -> NDArray[Any]:
+        """The sums, as Python's integers, which have no largest one."""
+        high, low = self._halves.astype(object)
+        return np.asarray(high * (1 << 32) + low)
+
+    def as_data(self) -> list[Any]:
+        """The same as plain data."""
+        return self._halves.ravel().tolist()
+
+    @classmethod
+    def from_data(cls, data: list[Any], *shape: int) -> WholeSums:
+        """What `as_data` returned, of arrays of a shape."""
+        return cls(np.array(data, np.int64).reshape(2, *shape))
 
 
 def _over(whole: NDArray[Any], unit: int) -> NDArray[np.float64]:
