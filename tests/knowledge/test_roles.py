@@ -41,7 +41,7 @@ def filled(imputer: Any, X: pd.DataFrame) -> list[str]:
         ("tax", "age", "income"),
         pd.Index(["age", "income", "tax"]),
         lambda frame: frame.select_dtypes("number").columns,
-        lambda frame: [frame[name].dtype.kind == "f" for name in frame],
+        lambda frame: frame.dtypes.ne(object),
         make_column_selector(dtype_include="number"),
         ncs.numeric(),
         [True, True, False, True],
