@@ -21,9 +21,10 @@ import numpy as np
 
 from otimpute import AutoImputer
 from otimpute.auto import _trial, _weights
+from otimpute.auto._columns import Columns
 from otimpute.auto._experts import read_experts
 from otimpute.auto._panel import fit_experts
-from otimpute.auto._trial import Columns, try_experts
+from otimpute.auto._trial import try_experts
 from otimpute.benchmark import Store, load_suite
 from otimpute.benchmark.run_task import whiten
 from otimpute.benchmark.task import Task

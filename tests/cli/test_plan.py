@@ -132,7 +132,7 @@ def test_the_weights_column_is_not_imputed_and_not_used(invoke: Any) -> None:
         ("a = [", "plan.toml, end of line 1: "),
         ("max_categories = 0", "plan.toml, line 1: max_categories must be a whole number >= 1, got 0"),
         ("na = true", "plan.toml, line 1: na must be a list of texts"),
-        ('na = {jobb = ["x"]}', "plan.toml, line 1: na.jobb: --na names a column 'jobb'"),
+        ('na = {jobb = ["x"]}', "plan.toml, line 1: na.jobb names a column 'jobb'"),
     ],
 )
 def test_mistakes_are_named_with_their_line(invoke: Any, plan: str, said: str) -> None:

@@ -98,10 +98,9 @@ def test_only_and_columns_that_are_not_limited_draw_no_matrix(people: pd.DataFra
 def test_several_tables_show_the_same(people: pd.DataFrame) -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        rules = {name: RULES[name] for name in ("exclude", "predictors")}
-        imputer = MultipleImputer(GaussianEMImputer(**rules), m=2, random_state=0).fit(people)
+        imputer = MultipleImputer(GaussianEMImputer(**RULES), m=2, random_state=0).fit(people)
         data = collect(imputer, people)
-    one = told(GaussianEMImputer(**rules), people)
+    one = told(GaussianEMImputer(**RULES), people)
     assert data.known == one.known
 
 

@@ -18,7 +18,8 @@ from .._random import generator, seed_from
 from ..estimator import BaseImputer
 from ..fitting import Block, BlockModel, ColumnLayout, blocks_of, centre_of
 from ._choices import Choice
-from ._trial import Columns, Trial, n_splits_for, sample_rows_to_try, share_out, try_experts
+from ._columns import Columns
+from ._trial import Trial, n_splits_for, sample_rows_to_try, share_out, try_experts
 
 
 def try_in_blocks(

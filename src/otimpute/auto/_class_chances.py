@@ -17,7 +17,8 @@ from scipy.special import ndtr
 
 from .._stored import Array, Real, stored
 from ..table import CategoryCode, ColumnCode, ColumnKind, NumberCode, few_values
-from ._trial import Columns, Trial
+from ._columns import Columns
+from ._trial import Trial
 
 Cells = NDArray[np.float64]
 

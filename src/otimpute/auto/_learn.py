@@ -18,6 +18,7 @@ from ..table import ColumnKind, NumberCode
 from ._blocks import try_in_blocks
 from ._choices import Choice
 from ._class_chances import ClassChances, HiddenLabels, calibrate, class_chances
+from ._columns import Cells, Columns
 from ._draws import DrawRule
 from ._error_bars import ErrorBars, describe_cells
 from ._experts import MIXTURE
@@ -25,7 +26,7 @@ from ._left_out import OUT_OF_TIME, LeftOut
 from ._model import AutoModel
 from ._panel import FittedExperts, disagreement, fit_experts
 from ._time_plan import plan_final_fit
-from ._trial import Cells, Columns, Trial, Weighed, fold_of, sample_rows, weigh
+from ._trial import Trial, Weighed, fold_of, sample_rows, weigh
 
 _MOST_ROWS = 50_000  # that experts are fitted on; further rows are new ones to them
 _FOR_TRIAL = 0.5  # of the time there is

@@ -15,11 +15,12 @@ from .._threads import ALONE, Workers, single_blas_thread
 from ..baselines.gaussian_mixture import GaussianMixtureModel
 from ..fitting import BlockModel, CellModel, ask_model, columns_of, is_made_of
 from ._class_chances import ClassChances
+from ._columns import Cells, Columns
 from ._draws import DrawRule, reflect
 from ._error_bars import ErrorBars, describe_cells
 from ._experts import MIXTURE
 from ._panel import Panel, disagreement
-from ._trial import Cells, Columns, Trial, Weighed, conditional_std
+from ._trial import Trial, Weighed, conditional_std
 from ._weights import combine
 
 _ENOUGH_RESIDUALS, _MOST_RESIDUALS = 1000, 50_000  # of a column, and of all of them together

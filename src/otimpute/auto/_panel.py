@@ -18,9 +18,10 @@ from ..estimator import BaseImputer
 from ..exceptions import DivergedError
 from ..fitting import BlockModel, CellModel, ColumnLayout, ModelOf, columns_of
 from ._choices import named_in
+from ._columns import Cells, Columns
 from ._experts import MEAN, MODELS, NO_LIMIT, Clock, ExpertTask, fit_experts_to
 from ._left_out import LeftOut
-from ._trial import Cells, Columns, Trial, share_out
+from ._trial import Trial, share_out
 from ._weights import combine
 
 

@@ -12,10 +12,10 @@ from numpy.typing import NDArray
 from ..estimator import Comparison, Finding, HiddenValues, Measure, Overall, judge, judge_column, mean_over_missing, rate
 from ..fitting import ColumnLayout
 from ..table import ColumnCode, ColumnKind, NumberCode, category_of, observed_category_of, seconds_of
+from ._columns import Cells
 from ._experts import MEAN
 from ._extrapolation import find_unseen_regions
 from ._learn import Learned
-from ._trial import Cells
 from ._verdict import About, ColumnVerdict, Unseen, Verdict
 
 STACK = "stack"  # the combination, by weights learned on other hidden values

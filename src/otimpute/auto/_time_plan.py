@@ -10,8 +10,9 @@ from numpy.typing import NDArray
 from ..baselines.gaussian_em import GaussianEMModel
 from ..fitting import CellModel, is_made_of
 from ._choices import named_in
+from ._columns import Cells, Columns
 from ._experts import MEAN
-from ._trial import Cells, Columns, Trial, Weighed, weigh
+from ._trial import Trial, Weighed, weigh
 
 _USED = 0.8  # of the time there is: what is expected from a sample of the rows is not quite right
 _ROWS_APPLIED = 128  # to see how long new rows take

@@ -30,7 +30,10 @@ def _tell(complete: Callable[[FileTask], FileOutcome], task: FileTask) -> FileOu
     """The outcome, also where the engine gave the file up: it does so when worker after worker died of it."""
     try:
         return complete(task)
-    except Exception as error:
+    except Exception as error:  # of the engine; what is wrong with a file comes as an outcome
         said = str(error).strip().partition("\n")[0]
-        why = f"{task.source}: its worker was lost, each time ({type(error).__name__}: {said}); is there enough memory?"
+        why = (
+            f"{task.source}: the engine gave it up ({type(error).__name__}: {said}); if workers died of it, there may be too "
+            "little memory for so many at a time"
+        )
         return FileOutcome(task.source, task.target, error=why)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import time
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Self
 
@@ -24,12 +24,13 @@ from ..fitting import BlockModel, CellFit, CellModel, Cells, ColumnLayout, FitSu
 from ..knowledge import PanelColumns
 from ..streams import scan_of
 from ..table import ColumnKind, Encoding, Family, Table, as_frame, with_fields_of
+from .in_batches import ReadsInBatches
 from .known_table import KnowsItsTable
 from .model_file import Storable
 from .notebook import fit_card
-from .record_batches import batch_of_table, impute_batches, is_batch, table_of_batch
+from .record_batches import batch_of_table, is_batch, table_of_batch
 from .row_weights import read_row_weights
-from .scan_fit import RowSums, ScanSummary, fit_scan
+from .scan_fit import ScanSummary, fit_scan
 from .training_table import TrainingTable
 
 _SET_BY_READING = {"n_features_in_", "feature_names_in_"}
@@ -49,7 +50,7 @@ class FitTask:
     begun: float  # in terms of time.perf_counter()
 
 
-class BaseImputer(KnowsItsTable, Storable, TransformerMixin, BaseEstimator, ABC):  # type: ignore[misc]
+class BaseImputer(KnowsItsTable, ReadsInBatches, Storable, TransformerMixin, BaseEstimator, ABC):  # type: ignore[misc]
     """Base class of imputers: it reads and writes tables; subclasses impute arrays of numbers.
 
     A subclass stores its parameters in ``__init__``, checks them in `check_parameters` and learns in `fit_cells`; that is all
@@ -65,10 +66,6 @@ class BaseImputer(KnowsItsTable, Storable, TransformerMixin, BaseEstimator, ABC)
     training_table_: TrainingTable
     fit_summary_: FitSummary
     _model: CellModel
-
-    scan_summary_: ScanSummary  # of a fit to a table that was read in batches
-    _improves_in_rounds: ClassVar[bool] = False  # whether a second reading of all rows makes the model better
-    _sampled: Sequence[str] = ("the model",)  # what is learned from a sample where rows are too many
 
     model_class: ClassVar[type]  # what `fit_cells` returns as the model; imputers that can be saved declare it
 
@@ -162,36 +159,6 @@ class BaseImputer(KnowsItsTable, Storable, TransformerMixin, BaseEstimator, ABC)
         table = self._read_new_rows(X)
         cells = self.model_.impute_cells(*self.training_table_.arrays_of(table))
         return self._assemble(table, cells)
-
-    def transform_batches(self, batches: Iterable[Any]) -> Iterator[Any]:
-        """Impute a stream of Arrow record batches, one at a time: tables of any length, in the memory of one batch.
-
-        Every row is treated alone, so that the result is the same, to the bit, however rows are spread over batches (to
-        rounding, for `MIWAEImputer`, `GAINImputer` and torch modules of your own). Random
-        draws follow from the content of a row: equal rows get equal draws. Batches come back with the schema they came with,
-        and columns that the imputer was not fitted on come back as they are.
-
-        Parameters
-        ----------
-        batches : iterable of pyarrow.RecordBatch
-            All of one schema, of any length. They need the columns of the fit, by name and in any order.
-
-        Yields
-        ------
-        batch : pyarrow.RecordBatch
-            Each of ``batches`` with its missing values imputed.
-
-        Examples
-        --------
-        >>> import pyarrow as pa
-        >>> from otimpute.baselines import MeanImputer
-        >>> table = pa.table({"id": [1, 2, 3], "x": [1.0, None, 3.0]})
-        >>> imputer = MeanImputer().fit(table.select(["x"]))
-        >>> [batch["x"].to_pylist() for batch in imputer.transform_batches(table.to_batches(max_chunksize=2))]
-        [[1.0, 2.0], [3.0]]
-        """
-        check_is_fitted(self)
-        return impute_batches(self, batches)
 
     def get_feature_names_out(self, input_features: Any = None) -> NDArray[Any]:
         """Names of the columns that come out."""
@@ -300,23 +267,6 @@ class BaseImputer(KnowsItsTable, Storable, TransformerMixin, BaseEstimator, ABC)
     def _check_before_fit(self) -> None:
         self._check_table_parameters()
         self.check_parameters()
-
-    def _row_sums(self) -> RowSums | None:
-        """Sums over rows, still empty, from which a better model follows than from a sample; None where there are none."""
-        return None
-
-    @property
-    def _summed(self) -> Sequence[str]:
-        """What follows from sums over all rows, in words."""
-        return ()
-
-    def _improved(self, sums: Any) -> CellModel:
-        """The model with what follows from sums over all rows."""
-        raise NotImplementedError
-
-    def _note_scan(self, summary: ScanSummary) -> None:
-        """Keep what there is to say of a fit to a table that was read in batches."""
-        self.scan_summary_ = summary
 
     def _publish(self) -> None:
         """Set the documented attributes, from the model and the summary of the fit."""

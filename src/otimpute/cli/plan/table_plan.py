@@ -164,7 +164,9 @@ class TablePlan:
         assert self.document is not None
         if isinstance(error, ParameterError) and error.parameter == keys[-1]:
             return PlanError(f"{self.document.where(keys)}: {error.said_of(dotted(keys), error.advice)}")
-        return PlanError(f"{self.document.where(keys)}: {dotted(keys)}: {in_options(error)}")
+        said, option = in_options(error), f"--{keys[0]} "
+        colon = "" if said.startswith(option) else ":"
+        return PlanError(f"{self.document.where(keys)}: {dotted(keys)}{colon} {said.removeprefix(option)}")
 
     def _columns_named(self) -> Iterator[tuple[Keys, str]]:
         """Yield where the file names a column, and its name."""
