@@ -66,8 +66,9 @@ class Elsewhere:
     def schema(self) -> pa.Schema:
         return self.parts[0].schema
 
-    def fold(self, fold: Any) -> Iterator[bytes]:
-        return reversed([fold(part.to_batches(max_chunksize=333)) for part in self.parts])
+    def fold(self, fold: Any, combine: Any) -> Iterator[bytes]:
+        first, *others = [fold(part.to_batches(max_chunksize=333)) for part in self.parts]
+        return iter([combine(reversed(others)), first])
 
 
 MAKE = {
