@@ -25,7 +25,7 @@ import scale_engines
 
 import otimpute
 from otimpute import AutoImputer
-from otimpute.baselines import GaussianEMImputer, MeanImputer
+from otimpute.baselines import GaussianEMImputer, GaussianMixtureImputer, MeanImputer
 from otimpute.distributed import impute_files
 
 REPEATS = 3
@@ -95,6 +95,8 @@ def local(folder: Path) -> None:
     for name, imputer, rounds in (
         ("mean", MeanImputer(), 0), ("mean", MeanImputer(), 1),
         ("gaussian_em", GaussianEMImputer(), 0), ("gaussian_em", GaussianEMImputer(), 1),
+        ("gaussian_mixture", GaussianMixtureImputer(random_state=0), 0),
+        ("gaussian_mixture", GaussianMixtureImputer(random_state=0), 1),
     ):  # fmt: skip
         alone = timed(lambda imputer=imputer: imputer.fit(sample), 2)
         whole = timed(lambda imputer=imputer, rounds=rounds: imputer.fit(otimpute.scan(data, rounds=rounds)), 2)
