@@ -202,9 +202,19 @@ def test_more_rounds_make_all_rows_likelier() -> None:
     assert thrice > once > of_sample + 1e-3
 
 
-def test_a_fit_that_was_stopped_goes_on_to_the_same_bits(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_threads_change_no_bit() -> None:
+    X = pl.from_arrow(curved(40_000)).lazy()  # several pieces, added up side by side
+    one, two = (mixtures_of(MAKE["mixtures"]().set_params(n_jobs=n_jobs).fit(otimpute.scan(X, **SCAN))) for n_jobs in (1, 2))
+    for own, other in zip(one, two, strict=True):
+        np.testing.assert_array_equal(own.share, other.share)
+        np.testing.assert_array_equal(own.mean, other.mean)
+        np.testing.assert_array_equal(own.covariance, other.covariance)
+
+
+@pytest.mark.parametrize("name", sorted(MAKE))
+def test_a_fit_that_was_stopped_goes_on_to_the_same_bits(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     X, state = write(curved(), tmp_path / "X", 6), tmp_path / "state"
-    at_once = MAKE["mixtures"]().fit(otimpute.scan(X, rounds=2, **SCAN))
+    at_once = MAKE[name]().fit(otimpute.scan(X, rounds=2, **SCAN))
     monkeypatch.setattr(scan_fit, "_SECONDS_BETWEEN", 0.0)
     add, n_added = scan_fit.SumPass.add, []
 
@@ -216,8 +226,8 @@ def test_a_fit_that_was_stopped_goes_on_to_the_same_bits(tmp_path: Path, monkeyp
 
     with monkeypatch.context() as patch, pytest.raises(KeyboardInterrupt):
         patch.setattr(scan_fit.SumPass, "add", stop_in_the_second_round)
-        MAKE["mixtures"]().fit(otimpute.scan(X, rounds=2, checkpoint=state, **SCAN))
+        MAKE[name]().fit(otimpute.scan(X, rounds=2, checkpoint=state, **SCAN))
     assert state.exists()
-    resumed = MAKE["mixtures"]().fit(otimpute.scan(X, rounds=2, checkpoint=state, **SCAN))
+    resumed = MAKE[name]().fit(otimpute.scan(X, rounds=2, checkpoint=state, **SCAN))
     assert resumed.to_bytes() == at_once.to_bytes()
     assert not state.exists()
