@@ -312,7 +312,7 @@ class AutoImputer(BaseImputer):
 
     def _note_scan(self, summary: ScanSummary) -> None:
         super()._note_scan(summary)
-        vars(self).pop("imputation_std_", None)  # of a sample, which nobody has; a fit that was resumed has none
+        self.__dict__.pop("imputation_std_", None)  # of a sample, which nobody has; a fit that was resumed has none
 
     def _take_over(self, fit: CellFit, table: Table) -> None:
         super()._take_over(fit, table)
