@@ -58,7 +58,7 @@ def write(table: pa.Table, folder: Path, n_parts: int, rows_per_group: int = 700
 
 @dataclass
 class Elsewhere:
-    """An engine: parts are folded on their own, and their results come in another order."""
+    """An engine: parts are folded on their own, their results come in another order, and some are combined."""
 
     parts: list[pa.Table]
 
@@ -67,8 +67,8 @@ class Elsewhere:
         return self.parts[0].schema
 
     def fold(self, fold: Any, combine: Any) -> Iterator[bytes]:
-        first, *others = [fold(part.to_batches(max_chunksize=333)) for part in self.parts]
-        return iter([combine(reversed(others)), first])
+        *rest, last = [fold(part.to_batches(max_chunksize=333)) for part in self.parts]
+        return iter([last, combine(rest)] if len(rest) > 1 else [last, *rest])
 
 
 MAKE = {
@@ -254,3 +254,12 @@ def test_memory_does_not_grow_with_the_rows(tmp_path: Path) -> None:
         for k in ("10", "40")
     )
     assert many < few + 120  # MiB, where 3 million more rows have 180 MiB of numbers
+
+
+def test_what_is_read_in_batches_is_not_imputed_as_a_whole() -> None:
+    X = pl.from_arrow(mixed(100)).lazy()
+    imputer = MeanImputer()
+    with pytest.raises(TypeError, match="would come back as a whole; pass it to fit, and its batches to transform_batches"):
+        imputer.fit_transform(X)
+    with pytest.raises(TypeError, match=r"lazy frame.*pass X.collect\(\)"):
+        imputer.fit(X).transform(X)
