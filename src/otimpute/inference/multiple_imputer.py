@@ -57,8 +57,6 @@ class MultipleImputer(Storable, BaseEstimator):  # type: ignore[misc]
 
     Attributes
     ----------
-    tables_ : CompletedTables
-        The completed tables, of the same kind as ``X``: a sequence that makes each when it is asked for.
     imputers_ : list of imputers
         The fitted imputer behind each table.
 
@@ -150,7 +148,7 @@ class MultipleImputer(Storable, BaseEstimator):  # type: ignore[misc]
 
     @property
     def tables_(self) -> CompletedTables:
-        """The completed tables."""
+        """The completed tables, of the same kind as ``X``: a sequence that makes each when it is asked for."""
         check_is_fitted(self)
         if not hasattr(self, "_task"):
             raise AttributeError(
