@@ -13,7 +13,7 @@ from .._random import generator
 from .._stored import stored
 from .._threads import Workers, n_threads
 from ..estimator import TableParameters
-from ..trees import Forest, grow_extra_trees
+from ..trees import Forest, GrownForest, grow_extra_trees
 from .inputs import choose_inputs
 from .refining import RefiningImputer, RefiningModel
 from .standardised import Holes, RowFit, Rows, TrainingSet
@@ -32,13 +32,14 @@ class LastForests:
 
     def fill(self, rows: Rows, holes: Holes) -> Rows:
         """Rows with better values in their holes."""
-        current = rows.copy()
+        current, single = rows.copy(), rows.astype(np.float32)
+        where = [np.flatnonzero(holes[:, forest.columns[0]]) for forest in self.forests]
         for _ in range(_PASSES):
             for turn in _turns(len(self.forests)):
-                following = [(forest, holes[:, forest.columns[0]]) for forest in self.forests[turn]]
-                found = [forest.predict(current[where]) for forest, where in following]
-                for (forest, where), values in zip(following, found, strict=True):
-                    current[np.ix_(where, forest.columns)] = values
+                found = [forest.predict(single, its_rows) for forest, its_rows in zip(self.forests[turn], where[turn], strict=True)]
+                for forest, its_rows, values in zip(self.forests[turn], where[turn], found, strict=True):
+                    place = np.ix_(its_rows, forest.columns)
+                    current[place] = single[place] = values
         return current
 
 
@@ -129,14 +130,15 @@ class ExtraTreesImputer(RefiningImputer):
             [np.flatnonzero(holes[:, columns[0]] == is_missing) for columns in targets] for is_missing in (False, True)
         )
         current, mean = rows.copy(), np.zeros_like(rows)
-        forests: list[Forest] = []
+        single = rows.astype(np.float32)  # what trees see
+        last: list[GrownForest] = []
         with Workers(n_threads(self.n_jobs)) as workers:
             for k in range(self.n_rounds):
                 is_last = k == self.n_rounds - 1
                 for turn in _turns(len(targets)):
                     check_deadline(training.deadline)
                     grown = grow_extra_trees(
-                        current,
+                        single,
                         targets[turn],
                         inputs[turn],
                         observed[turn],
@@ -149,10 +151,12 @@ class ExtraTreesImputer(RefiningImputer):
                         workers=workers,
                         row_weight=training.row_weight,
                     )
-                    for (_, found), columns, where in zip(grown, targets[turn], missing[turn], strict=True):
-                        current[np.ix_(where, columns)] = found
-                    forests += workers.map(lambda each: each[0].whole(), grown) if is_last else []
+                    for (forest, found), where in zip(grown, missing[turn], strict=True):
+                        place = np.ix_(where, forest.columns)
+                        current[place] = single[place] = found
+                        last += [forest] if is_last else []
                 mean += current / self.n_rounds
+            forests = workers.map(GrownForest.whole, last)
         return RowFit(mean, LastForests(forests))
 
 

@@ -45,14 +45,8 @@ def _four_products(matrix, row0, row1, row2, row3, index, vector, first, begin, 
 
 
 @compiled
-def weigh_rows(filled, missing, rows, mean, precision, log_weight, places, n_missing, begin, factor, away, part):  # type: ignore[no-untyped-def]
-    """Complete rows as each component would, find how much of a row each has (``part``), and fill in the expectation.
-
-    Left behind for `add_rows` and `draw_rows`, row by row: its ``places`` (columns of the ``n_missing`` missing entries, then
-    of the others), ``away`` (how far from the component's mean the completed row is) and, from ``begin`` on, the Cholesky
-    ``factor`` of the precision's block of the missing entries, with the reciprocals of the diagonal. Neighbours with the same
-    pattern share the factor.
-    """
+def _weigh(filled, missing, rows, mean, precision, log_weight, places, n_missing, begin, factor, away, part):  # type: ignore[no-untyped-def]
+    """Complete rows as each component would, find how much of a row each has (``part``), and fill in the expectation."""
     d, n_blocks, n = filled.shape[1], log_weight.shape[0], rows.shape[0]
     seen, solved = np.empty((d + 3, WIDTH)), np.empty((d + 3, WIDTH))
     zero, one, half = spread(0.0), spread(1.0), spread(0.5)
@@ -188,7 +182,7 @@ def _invert(factor, first, q, inverse, column, straight):  # type: ignore[no-unt
 
 
 @compiled
-def add_rows(n, places, n_missing, begin, factor, away, part, drift, scatter, mass):  # type: ignore[no-untyped-def]
+def _add_rows(n, places, n_missing, begin, factor, away, part, drift, scatter, mass):  # type: ignore[no-untyped-def]
     """Add up what each component has of ``n`` rows: distances from its mean, their products (lower triangle), and shares."""
     n_blocks, d = mass.shape[0], places.shape[1]
     straight, sharing = np.arange(d), np.empty(n, np.int64)
@@ -234,6 +228,36 @@ def add_rows(n, places, n_missing, begin, factor, away, part, drift, scatter, ma
 
 
 @compiled
+def weigh_rows(  # type: ignore[no-untyped-def]
+    filled, missing, rows, ends, row_weight, mean, precision, log_weight, places, n_missing, begin, factor, away, part,
+    drift, scatter, mass,
+):  # fmt: skip
+    """Complete rows as each component would, find how much of a row each has (``part``), and fill in the expectation.
+
+    This is done chunk by chunk, each of which ends where ``ends`` says. Sums over rows are added to ``drift``, ``scatter`` and
+    ``mass``, unless these are empty, as `_add_rows` does; rows count as often as their ``row_weight`` says, unless it is empty.
+
+    Left behind of the last chunk, row by row: its ``places`` (columns of the ``n_missing`` missing entries, then of the others),
+    ``away`` (how far from the component's mean the completed row is) and, from ``begin`` on, the Cholesky ``factor`` of the
+    precision's block of the missing entries, with the reciprocals of the diagonal. Neighbours with the same pattern share the
+    factor.
+    """
+    n_blocks = log_weight.shape[0]
+    first = 0
+    for end in ends:
+        chunk = rows[first:end]
+        n = chunk.shape[0]
+        _weigh(filled, missing, chunk, mean, precision, log_weight, places, n_missing, begin, factor, away, part)
+        if mass.shape[0] > 0:
+            for i in range(n if row_weight.shape[0] > 0 else 0):
+                for block in range(n_blocks):
+                    weighed = load(part, i * n_blocks + block) * spread(row_weight[chunk[i]])
+                    store(part, i * n_blocks + block, weighed)
+            _add_rows(n, places, n_missing, begin, factor, away, part, drift, scatter, mass)
+        first = end
+
+
+@compiled
 def _add_products(grid, chosen, n_chosen, width, top, products):  # type: ignore[no-untyped-def]
     """Add the products of entries (lower triangle) of the chosen rows, four at a time; ``chosen`` has three more, of zeros."""
     for i in range(0, n_chosen, 4):
@@ -248,7 +272,7 @@ def _add_products(grid, chosen, n_chosen, width, top, products):  # type: ignore
 
 @compiled
 def add_whole_rows(n, places, n_missing, begin, factor, away, part, steps, near, far, conditional):  # type: ignore[no-untyped-def]
-    """What `add_rows` does, in whole numbers, so that the order of rows changes nothing.
+    """What `_add_rows` does, in whole numbers, so that the order of rows changes nothing.
 
     The products are of rows (1, distances from the mean), each times the root of the share. Rounded row by row to
     `NEAR_STEPS`, or `FAR_STEPS` where an entry in any of the lanes is beyond `_NEAR`; entries beyond `_FAR` count as that.

@@ -27,7 +27,6 @@ from ._mixture_loops import (
     NEAR_STEPS,
     ROWS_SUMMED,
     SHARE_STEPS,
-    add_rows,
     add_whole_rows,
     draw_rows,
     weigh_rows,
@@ -40,6 +39,7 @@ _FOR_CENTRES = 5000  # rows
 _ASSIGNMENTS = 10  # rounds of k-means for the start
 _SURE = 0.95  # how much of a row the start gives to its nearest centre
 _ROWS_PER_PART = 128  # whose sums are made side by side
+_NO_WEIGHT, _NO_SUMS = np.empty(0), np.empty((0, WIDTH))
 _LANES_AT_ONCE = 16_384  # a megabyte of them: what is known of a chunk of rows stays in the cache
 
 
@@ -167,17 +167,17 @@ class _Part:
             aligned_zeros(most * n_blocks * d),
             aligned_zeros(most * n_blocks),
         )
+        self.sums: list[NDArray[np.float64]] = []  # used again in every round
 
     def weigh(self, filled: NDArray[np.float64], prepared: tuple[NDArray[np.float64], ...]) -> Iterator[NDArray[np.int64]]:
         """Fill the rows, chunk by chunk; which rows they were. What else was found out about them is in the memory."""
         for rows in self.chunks:
-            weigh_rows(filled, self.missing, rows, *prepared, *self.memory)
+            self._weigh(filled, prepared, [rows], _NO_WEIGHT, [_NO_SUMS] * 3)
             yield rows
 
     def fill(self, filled: NDArray[np.float64], prepared: tuple[NDArray[np.float64], ...]) -> None:
         """Fill the rows."""
-        for _ in self.weigh(filled, prepared):
-            pass
+        self._weigh(filled, prepared, self.chunks, _NO_WEIGHT, [_NO_SUMS] * 3)
 
     def learn(
         self,
@@ -185,15 +185,27 @@ class _Part:
         prepared: tuple[NDArray[np.float64], ...],
         row_weight: NDArray[np.float64] | None = None,
     ) -> list[NDArray[np.float64]]:
-        """Fill the rows; sums over them of distances from components' means, of their products, and of shares."""
-        sums = [np.zeros(each.shape) for each in prepared]
-        for rows in self.weigh(filled, prepared):
-            if row_weight is not None:
-                part = self.memory[-1]
-                n_blocks = len(prepared[-1])
-                part[: len(rows) * n_blocks] *= np.repeat(row_weight[rows], n_blocks)[:, None]
-            add_rows(len(rows), *self.memory, *sums)
-        return sums
+        """Fill the rows; sums over them of distances from components' means, of their products, and of shares.
+
+        The sums are those of this round, and no longer when there is another one.
+        """
+        self.sums = self.sums or [np.empty(each.shape) for each in prepared]
+        for each in self.sums:
+            each[:] = 0
+        self._weigh(filled, prepared, self.chunks, _NO_WEIGHT if row_weight is None else row_weight, self.sums)
+        return self.sums
+
+    def _weigh(
+        self,
+        filled: NDArray[np.float64],
+        prepared: tuple[NDArray[np.float64], ...],
+        chunks: list[NDArray[np.int64]],
+        row_weight: NDArray[np.float64],
+        sums: list[NDArray[np.float64]],
+    ) -> None:
+        """One call for many chunks: between calls threads would wait for each other."""
+        ends = np.cumsum([len(rows) for rows in chunks])
+        weigh_rows(filled, self.missing, np.concatenate(chunks), ends, row_weight, *prepared, *self.memory, *sums)
 
     def count(
         self,

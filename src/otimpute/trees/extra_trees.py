@@ -70,21 +70,14 @@ def grow_extra_trees(
     True
     """
 
-    def read(place: int) -> tuple[NDArray[np.float32], ...]:
-        width = -(-len(inputs[place]) // NARROW_WIDTH) * NARROW_WIDTH  # with columns of zeros at the end
-        features = np.zeros((len(table), width), dtype=np.float32)
-        features[:, : len(inputs[place])] = table.take(inputs[place], axis=1)
-        targets = table.take(rows[place], axis=0)[:, columns[place]].astype(np.float32, order="C")
-        return features.take(rows[place], axis=0), targets, features.take(other_rows[place], axis=0)
+    table = np.asarray(table, np.float32, order="C")  # the precision in which rows go down a tree
 
     def grow(task: tuple[int, NDArray[np.uint32]]) -> tuple[Trees, NDArray[np.float64]]:
         place, seeds = task
-        features, targets, others = read_in[place]
+        its_rows, n_targets = rows[place], len(columns[place])
         if row_weight is not None:
-            times = _repeated(row_weight[rows[place]], seeds[0])
-            features, targets = features.take(times, axis=0), targets.take(times, axis=0)
-        n_rows, n_targets = targets.shape
-        per_tree = n_rows if max_rows is None else min(n_rows, max_rows)
+            its_rows = its_rows.take(_repeated(row_weight[its_rows], seeds[0]))
+        per_tree = len(its_rows) if max_rows is None else min(len(its_rows), max_rows)
         most_leaves = len(seeds) * max(per_tree // min_samples_leaf, 1)
         trees = Trees(
             np.zeros(len(seeds), dtype=np.int32),
@@ -93,14 +86,15 @@ def grow_extra_trees(
             np.zeros(2 * most_leaves, dtype=np.float32),
             np.empty((most_leaves, n_targets), dtype=np.float32),
         )
-        n, n_leaves = _grow(features, targets, np.float32(max_features), min_samples_leaf, per_tree, seeds, *trees)
+        n, n_leaves = _grow(
+            table, its_rows, inputs[place], columns[place], np.float32(max_features), min_samples_leaf, per_tree, seeds, *trees
+        )
         trees = Trees(trees.roots, trees.child[:n], trees.feature[:n], trees.threshold[:n], trees.value[:n_leaves])
-        return trees, trees.add_up(others)
+        return trees, trees.add_up(table, other_rows[place], inputs[place])
 
-    read_in = workers.map(read, range(len(columns)))
     groups = [
-        np.array_split(seeds, n_trees if row_weight is not None else -(-n_trees // _at_once(len(targets), max_rows)))
-        for seeds, (_, targets, _) in zip(_seeds(rng, len(columns), n_trees), read_in, strict=True)
+        np.array_split(seeds, n_trees if row_weight is not None else -(-n_trees // _at_once(len(its_rows), max_rows)))
+        for seeds, its_rows in zip(_seeds(rng, len(columns), n_trees), rows, strict=True)
     ]
     grown = iter(workers.map(grow, [(place, group) for place, of_column in enumerate(groups) for group in of_column]))
     forests = []
@@ -132,16 +126,18 @@ def _seeds(rng: np.random.Generator, n_forests: int, n_trees: int) -> NDArray[np
 
 @compiled
 def _grow(  # type: ignore[no-untyped-def]
-    features, targets, tried, min_leaf, per_tree, seeds, roots, child, feature, threshold, value
+    table, rows, inputs, columns, tried, min_leaf, per_tree, seeds, roots, child, feature, threshold, value
 ):
     """Grow one tree after the other into the arrays of nodes; how many nodes and leaves there are in the end.
 
-    ``features [n, width]`` in single precision, the precision in which rows go down a tree. An input is tried at a node with
-    the probability ``tried``; where none of these can be split at, all others are.
+    ``table`` is in single precision. An input is tried at a node with the probability ``tried``; where none of these can be
+    split at, all others are.
     """
-    n, n_targets = targets.shape
-    n_blocks = features.shape[1] // NARROW_WIDTH
+    n, n_targets = rows.shape[0], columns.shape[0]
+    n_blocks = (inputs.shape[0] + NARROW_WIDTH - 1) // NARROW_WIDTH
     order, apart = np.empty(n, np.uint32), np.empty(n, np.uint32)
+    # What a tree needs of the table lies close together, so that it stays in the cache; the last features may be of no input.
+    features, targets = np.zeros((per_tree, n_blocks * NARROW_WIDTH), np.float32), np.empty((per_tree, n_targets), np.float32)
     # Nodes still to be split: their number, where their rows begin and end in ``order``, and sums over these of the targets,
     # then of all their squares. Unsigned numbers are used as they are to find an entry of an array; of others numba would ask
     # each time whether they count from the end.
@@ -159,6 +155,14 @@ def _grow(  # type: ignore[no-untyped-def]
                 key = np.uint32(key + _ANOTHER)
                 j = i + np.int64(_mix(np.uint64(key)) % np.uint64(n - i))
                 order[i], order[j] = order[j], order[i]
+        for i in range(per_tree if per_tree < n or tree == 0 else 0):
+            row = rows[order[i]]
+            for j in range(inputs.shape[0]):
+                features[i, j] = table[row, inputs[j]]
+            for k in range(n_targets):
+                targets[i, k] = table[row, columns[k]]
+        for i in range(per_tree):
+            order[i] = i
         roots[tree] = n_nodes
         waiting[0, 0], waiting[0, 1], waiting[0, 2] = n_nodes, 0, per_tree
         _sum_rows(targets, order, np.uint64(0), np.uint64(per_tree), sums[0])

@@ -56,9 +56,13 @@ class Forest:
         """The arrays that describe them."""
         return Trees(self.roots, self.child, self.feature, self.threshold, self.value)
 
-    def predict(self, rows: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Predictions ``[n, K]``: the mean over the trees. A row's do not depend on the other rows."""
-        return self.trees.add_up(rows[:, self.inputs].astype(np.float32)) / len(self.roots)
+    def predict(self, table: NDArray[np.floating], rows: NDArray[np.int64] | None = None) -> NDArray[np.float64]:
+        """Predictions ``[n, K]`` for the rows of a table, or some of them: the mean over the trees.
+
+        A row's do not depend on the other rows. Tables in single precision are not copied.
+        """
+        rows = np.arange(len(table)) if rows is None else rows
+        return self.trees.add_up(np.asarray(table, np.float32, order="C"), rows, self.inputs) / len(self.roots)
 
 
 class Trees(NamedTuple):
@@ -70,10 +74,10 @@ class Trees(NamedTuple):
     threshold: NDArray[np.float32]
     value: NDArray[np.float32]
 
-    def add_up(self, inputs: NDArray[np.float32]) -> NDArray[np.float64]:
-        """The sum of their predictions ``[n, K]``."""
-        total = np.zeros((len(inputs), self.value.shape[1]))
-        _add_trees(inputs, *self, total)
+    def add_up(self, table: NDArray[np.float32], rows: NDArray[np.int64], inputs: NDArray[np.int64]) -> NDArray[np.float64]:
+        """The sum of their predictions ``[n, K]`` for some rows of a table."""
+        total = np.zeros((len(rows), self.value.shape[1]))
+        _add_trees(table, rows, inputs, *self, total)
         return total
 
     def leaves_of(self, inputs: NDArray[np.float32], tree: NDArray[np.int64]) -> NDArray[np.int64]:
@@ -130,7 +134,7 @@ def _trees_of(tree: Any) -> Trees:
 
 
 @compiled
-def _add_trees(inputs, roots, child, feature, threshold, value, total):  # type: ignore[no-untyped-def]
+def _add_trees(table, rows, inputs, roots, child, feature, threshold, value, total):  # type: ignore[no-untyped-def]
     """Add the values of the leaves that rows fall into, tree after tree: the order of a sum decides its last bits.
 
     Some rows go down a tree together, a step each before any goes on: a step waits for memory, but not for the other rows'.
@@ -138,9 +142,12 @@ def _add_trees(inputs, roots, child, feature, threshold, value, total):  # type:
     n, n_targets = total.shape
     # Unsigned numbers are used as they are; of others numba would ask each time whether they count from the end.
     node, walking = np.empty(_TOGETHER, np.uint32), np.empty(_TOGETHER, np.uint32)
+    some = np.empty((min(_TOGETHER, n), inputs.shape[0]), np.float32)
     for begin in range(0, n, _TOGETHER):
-        some = inputs[begin : begin + _TOGETHER]
-        n_rows = some.shape[0]
+        n_rows = min(_TOGETHER, n - begin)
+        for i in range(n_rows):
+            for j in range(inputs.shape[0]):
+                some[i, j] = table[rows[begin + i], inputs[j]]
         for t in range(roots.shape[0]):
             n_walking = np.uint64(n_rows if child[roots[t]] >= 0 else 0)
             for i in range(n_rows):
