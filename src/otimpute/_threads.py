@@ -176,6 +176,11 @@ class _Crew:
 ALONE = Workers(1)
 
 
+def workers_in_use() -> Workers:
+    """Those of the fit that this thread is working on, or it alone."""
+    return getattr(_here, "workers", None) or ALONE
+
+
 def each_in_threads(task: Callable[[Item], None], items: Sequence[Item], n_threads: int) -> None:
     """Call ``task(item)`` for all items, on so many threads; no item may depend on another.
 

@@ -154,6 +154,7 @@ class ExpertTask:
     expert: BaseImputer
     values: NDArray[np.floating]
     missing: NDArray[np.bool_]
+    layout: ColumnLayout
     seed: int
     start: Cells | None = None
     row_weight: Cells | None = None  # [n]: how often rows count, all more than 0
@@ -185,26 +186,24 @@ class ExpertFit:
         return self.fit
 
 
-def fit_experts_to(
-    tasks: Sequence[ExpertTask], layout: ColumnLayout, n_threads: int, clock: Clock = NO_LIMIT
-) -> dict[Any, ExpertFit]:
+def fit_experts_to(tasks: Sequence[ExpertTask], n_threads: int, clock: Clock = NO_LIMIT) -> dict[Any, ExpertFit]:
     """Fit experts, some at a time; what comes out does not depend on how many.
 
     Experts use threads of their own as well: what one does alone goes on beside the others.
     """
     with Workers(n_threads) as workers:
-        fits = workers.map(lambda task: _fit_expert(task, layout, clock), tasks)
+        fits = workers.map(lambda task: _fit_expert(task, clock), tasks)
     return dict(zip((task.key for task in tasks), fits, strict=True))
 
 
-def _fit_expert(task: ExpertTask, layout: ColumnLayout, clock: Clock) -> ExpertFit:
+def _fit_expert(task: ExpertTask, clock: Clock) -> ExpertFit:
     begun, deadline = time.perf_counter(), math.inf if task.in_any_case else clock.next_deadline()
     seed = seed_from(int(generator(task.seed, str(task.key)).integers(2**31)))
     try:
         if not task.expert.ends_early:
             check_deadline(deadline)
         fit = fit_within_predictors(
-            task.expert, task.values, task.missing, layout, seed=seed, start=task.start, deadline=deadline,
+            task.expert, task.values, task.missing, task.layout, seed=seed, start=task.start, deadline=deadline,
             sample_weight=task.row_weight,
         )  # fmt: skip
     except OutOfTime:

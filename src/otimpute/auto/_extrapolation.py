@@ -8,6 +8,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from .._threads import workers_in_use
+
 _N_BINS = 10
 _HARDLY = 0.2  # of the share of values observed in the whole column
 _MANY = 0.15  # of a column's missing values
@@ -44,30 +46,37 @@ def find_unseen_regions(
     targets = [j for j in numbers if missing[:, j].any() and not missing[:, j].all()]
     holes = missing[:, targets].astype(np.float32)  # products of numbers are many times faster than those of truth values
     share_observed = 1 - holes.mean(axis=0)
-    worst: dict[int, UnseenRegion] = {}
-    for k in numbers if targets else ():
+
+    def regions_of(k: int) -> list[UnseenRegion]:
+        """Ranges of column ``k``."""
         known = np.flatnonzero(~missing[:, k])
         x = values[known, k]
         edges = np.unique(np.quantile(x, np.linspace(0, 1, _N_BINS + 1))) if len(x) else np.empty(0)
         if len(edges) < 3:
-            continue
+            return []
         bins = np.clip(np.searchsorted(edges, x, side="right") - 1, 0, len(edges) - 2)
         among = np.equal.outer(np.arange(len(edges) - 1), bins).astype(np.float32)  # [bins, rows]
         n_rows = among.sum(axis=1)[:, None]
         n_missing = among @ holes[known]  # [bins, targets]
         expected = n_rows * share_observed
         unseen = n_rows - n_missing < _HARDLY * expected
+        found = []
         for place in np.flatnonzero((n_missing * unseen).sum(axis=0) >= _MANY * holes.sum(axis=0)).tolist():
             j = targets[place]
             for first, last in _runs(unseen[:, place]) if j != k else ():
                 there = slice(first, last)
                 share = float(n_missing[there, place].sum() / holes[:, place].sum())
-                at_least = worst[j].share if j in worst else _MANY
-                if share < at_least or expected[there, place].sum() < _FEWEST_EXPECTED:
-                    continue
-                n_observed = int(n_rows[there].sum() - n_missing[there, place].sum())
-                inside = x[(bins >= first) & (bins < last)]
-                worst[j] = UnseenRegion(j, k, float(inside.min()), float(inside.max()), share, n_observed)
+                if share >= _MANY and expected[there, place].sum() >= _FEWEST_EXPECTED:
+                    n_observed = int(n_rows[there].sum() - n_missing[there, place].sum())
+                    inside = x[(bins >= first) & (bins < last)]
+                    found.append(UnseenRegion(j, k, float(inside.min()), float(inside.max()), share, n_observed))
+        return found
+
+    worst: dict[int, UnseenRegion] = {}
+    for regions in workers_in_use().map(regions_of, numbers if targets else ()):
+        for each in regions:
+            if each.column not in worst or each.share >= worst[each.column].share:
+                worst[each.column] = each
     return sorted(worst.values(), key=lambda region: -region.share)
 
 

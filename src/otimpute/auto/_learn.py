@@ -24,7 +24,7 @@ from ._error_bars import ErrorBars, describe_cells
 from ._experts import MIXTURE
 from ._left_out import OUT_OF_TIME, LeftOut
 from ._model import AutoModel
-from ._panel import FittedExperts, disagreement, fit_experts
+from ._panel import FittedExperts, WholeTable, disagreement, fit_experts
 from ._time_plan import plan_final_fit
 from ._trial import Trial, Weighed, fold_of, sample_rows, weigh
 
@@ -66,24 +66,29 @@ def learn(
     begun = time.perf_counter()
     columns = Columns.of(values, missing, layout, row_weight)
     values = columns.clip_outliers(values, missing)
+    rows = sample_rows(missing, _MOST_ROWS, generator(seed, "rows to fit"), row_weight)
+    table = WholeTable(
+        experts, layout, values[rows], missing[rows], columns, seed, n_threads, choices or {},
+        needed=(MIXTURE,) if draws else (), stop_at=begun + limit,
+        row_weight=None if row_weight is None else row_weight[rows],
+    )  # fmt: skip
     trial = try_in_blocks(
         experts, layout, values, missing, columns, wanted=missing if wanted is None else wanted, draws=draws,
         n_splits=n_splits, seed=seed, n_threads=n_threads, stop_at=begun + _FOR_TRIAL * limit, progress=progress,
-        row_weight=row_weight, choices=choices or {},
+        row_weight=row_weight, choices=choices or {}, foreseen=table.foreseen,
     )  # fmt: skip
-    tried, weighed, n_rows = trial.names, weigh(trial, columns), _MOST_ROWS
+    tried, weighed = trial.names, weigh(trial, columns)
     if np.isfinite(limit):
         trial, weighed, n_rows = plan_final_fit(
-            trial, weighed, columns, values, missing, needed=(MIXTURE,) if draws else (),
+            trial, weighed, columns, values, missing, needed=table.needed,
             most_rows=_MOST_ROWS, seconds_left=begun + limit - time.perf_counter(),
         )  # fmt: skip
+        rows = sample_rows(missing, n_rows, generator(seed, "rows to fit"), row_weight)
+        table = replace(
+            table, values=values[rows], missing=missing[rows], row_weight=None if row_weight is None else row_weight[rows]
+        )
     no_time = {name: OUT_OF_TIME for name in tried if name not in trial.names}
-    rows = sample_rows(missing, n_rows, generator(seed, "rows to fit"), row_weight)
-    fitted = fit_experts(
-        experts, layout, values[rows], missing[rows], columns, trial, weighed.weights,
-        needed=(MIXTURE,) if draws else (), seed=seed, n_threads=n_threads, stop_at=begun + limit,
-        row_weight=None if row_weight is None else row_weight[rows],
-    )  # fmt: skip
+    fitted = fit_experts(table, trial, weighed.weights)
     if fitted.left_out.keys() & set(trial.names):  # what is said must be about those that are left
         trial = replace(trial.only(fitted.names), left_out={**trial.left_out, **fitted.left_out})
         weighed = weigh(trial, columns)

@@ -17,7 +17,7 @@ from ..baselines.refining import RefiningModel
 from ..estimator import BaseImputer
 from ..exceptions import DivergedError
 from ..fitting import BlockModel, CellModel, ColumnLayout, ModelOf, columns_of
-from ._choices import named_in
+from ._choices import Choice, named_in
 from ._columns import Cells, Columns
 from ._experts import MEAN, MODELS, NO_LIMIT, Clock, ExpertTask, fit_experts_to
 from ._left_out import LeftOut
@@ -105,60 +105,78 @@ class FittedExperts:
         return Panel(self.names, self.models, self.first_weights, own)
 
 
-def fit_experts(
-    experts: Mapping[str, BaseImputer],
-    layout: ColumnLayout,
-    values: NDArray[np.floating],
-    missing: NDArray[np.bool_],
-    columns: Columns,
-    trial: Trial,
-    weights: Cells,
-    *,
-    needed: tuple[str, ...] = (),
-    seed: int,
-    n_threads: int,
-    stop_at: float = np.inf,
-    row_weight: Cells | None = None,
-) -> FittedExperts:
-    """Fit the experts that count to the whole table. Those without weight in any column are not fitted, unless ``needed``."""
-    column, named = columns_of(missing), named_in(trial.choices)
+@dataclass(frozen=True)
+class WholeTable:
+    """What experts are fitted to in the end; those in ``needed`` whatever came out of the trial."""
+
+    experts: Mapping[str, BaseImputer]
+    layout: ColumnLayout
+    values: NDArray[np.floating]
+    missing: NDArray[np.bool_]
+    columns: Columns
+    seed: int
+    n_threads: int
+    choices: Mapping[int, Choice]
+    needed: tuple[str, ...] = ()
+    stop_at: float = np.inf
+    row_weight: Cells | None = None
+
+    def task(self, name: str, tried: CellModel | None, start: Cells | None = None) -> ExpertTask:
+        """To fit an expert, of which this was learned in the trial."""
+        expert, in_any_case = _as_tried(self.experts[name], tried), name in named_in(self.choices)
+        return ExpertTask(
+            name, expert, self.values, self.missing, self.layout, self.seed, start, self.row_weight, in_any_case=in_any_case
+        )
+
+    def foreseen(self, names: Sequence[str], first_weights: Cells, tried: Mapping[str, CellModel]) -> list[ExpertTask]:
+        """What will be done in the end anyway, known before those who refine are tried; nothing where time is limited."""
+        if np.isfinite(self.stop_at):
+            return []
+        starting = [name for k, name in enumerate(names) if first_weights[:, k].any()]
+        return [self.task(name, tried[name]) for name in names if name in {*self.always, *self.needed, *starting}]
+
+    @property
+    def always(self) -> list[str]:
+        """Those fitted in any case: error bars need a Gaussian."""
+        of_gaussians = (name for name, expert in self.experts.items() if isinstance(expert, GaussianEMImputer))
+        return [MEAN, *of_gaussians]
+
+
+def fit_experts(table: WholeTable, trial: Trial, weights: Cells) -> FittedExperts:
+    """Fit the experts that count to the whole table. Those without weight in any column are not fitted, unless needed."""
+    column = columns_of(table.missing)
     left_out: dict[str, LeftOut] = {}
 
     def fit(names: Sequence[str], clock: Clock, start: Cells | None = None) -> tuple[list[str], list[CellModel], list[Cells]]:
-        tasks = [
-            ExpertTask(
-                name, _as_tried(experts[name], trial.fitted.get(name)), values, missing, seed, start, row_weight,
-                in_any_case=name in named,
-            )
-            for name in names
-        ]  # fmt: skip
-        fits = fit_experts_to(tasks, layout, n_threads, clock)
-        left_out.update({name: each.failure for name, each in fits.items() if each.failure is not None})
+        tasks = [table.task(name, trial.fitted.get(name), start) for name in names if name not in trial.foreseen]
+        fits = {**trial.foreseen, **fit_experts_to(tasks, table.n_threads, clock)}
+        left_out.update({name: failure for name in names if (failure := fits[name].failure) is not None})
         able = [name for name in names if name not in left_out]
-        guesses = [columns.standardise(fits[name].cells, column) for name in able]
+        guesses = [table.columns.standardise(fits[name].cells, column) for name in able]
         return able, [fits[name].model for name in able], guesses
 
     first, second = trial.names[: trial.n_first], trial.names[trial.n_first :]
     second = tuple(name for name in second if weights[:, trial.names.index(name)].any())
     starting = [bool(second) and bool(trial.first_weights[:, k].any()) for k in range(trial.n_first)]
-    always = [name for name in first if name == MEAN or isinstance(experts[name], GaussianEMImputer)]  # error bars need it
+    always = [name for name in first if name in table.always]
     counting = [name for k, name in enumerate(first) if weights[:, k].any() or starting[k] or name in always]
-    wanted = [name for name in counting if name not in (*always, *needed)]
-    whatever_the_time = [*always, *needed]
-    if np.isinf(stop_at):  # all of them side by side
+    wanted = [name for name in counting if name not in (*always, *table.needed)]
+    whatever_the_time = [*always, *table.needed]
+    if np.isinf(table.stop_at):  # all of them side by side
         whatever_the_time, wanted = [*whatever_the_time, *wanted], []
     names, fitted, guesses = fit(whatever_the_time, NO_LIMIT)
-    others = fit(wanted, Clock(stop_at, len(wanted) + len(second), n_threads))
+    others = fit(wanted, Clock(table.stop_at, len(wanted) + len(second), table.n_threads))
     names, fitted, guesses = names + others[0], fitted + others[1], guesses + others[2]
-    for name in needed:
+    for name in table.needed:
         if name in left_out:
             raise DivergedError(f"the expert {name!r}, which draws are made with, failed: {left_out[name]}")
     tried = {name: trial.first_weights[:, k] for k, name in enumerate(first)}
-    nothing = np.zeros(columns.n_groups)
+    nothing = np.zeros(table.columns.n_groups)
     first_weights = share_out(np.stack([tried.get(name, nothing) for name in names], axis=1), names)
     if second:
-        first_guess = combine(np.stack(guesses, axis=1), first_weights[columns.group[column]])
-        refined = fit(second, Clock(stop_at, len(second), n_threads), columns.restore(first_guess, missing))
+        first_guess = combine(np.stack(guesses, axis=1), first_weights[table.columns.group[column]])
+        start = table.columns.restore(first_guess, table.missing)
+        refined = fit(second, Clock(table.stop_at, len(second), table.n_threads), start)
         names, fitted, guesses = names + refined[0], fitted + refined[1], guesses + refined[2]
     return FittedExperts(names, fitted, first_weights, np.stack(guesses, axis=1), left_out)
 

@@ -6,6 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .._compile import compiled
+from .._threads import workers_in_use
 
 # Studied in docs/studies/auto.md.
 _BORROWED = 50.0  # cells' worth of the whole table's evidence that every column gets beside its own
@@ -50,18 +51,17 @@ def learn_weights(
     nothing = np.zeros((n_experts, n_experts))
     overall = _minimise(relative, even, nothing, counts)
     borrowed = _products(relative, overall, counts) * (_BORROWED / len(relative))
-    weights = np.zeros((len(width), n_experts))
-    for g, mine in enumerate(cells):
-        own_counts = None if counts is None else counts[mine]
+
+    def learn(g: int) -> NDArray[np.float64]:
+        mine, own_counts = cells[g], None if counts is None else counts[cells[g]]
         if allowed is None or allowed[g].all():
-            weights[g] = _without_crumbs(_minimise(relative[mine], overall, borrowed, own_counts))
-            continue
-        some = np.flatnonzero(allowed[g])
+            return _without_crumbs(_minimise(relative[mine], overall, borrowed, own_counts))
+        some, own = np.flatnonzero(allowed[g]), np.zeros(n_experts)
         start = np.full(len(some), 1 / len(some))
-        weights[g, some] = _without_crumbs(
-            _minimise(relative[np.ix_(mine, some)], start, borrowed[np.ix_(some, some)], own_counts)
-        )
-    return weights
+        own[some] = _without_crumbs(_minimise(relative[np.ix_(mine, some)], start, borrowed[np.ix_(some, some)], own_counts))
+        return own
+
+    return np.array(workers_in_use().map(learn, range(len(width))))
 
 
 def learn_in_pools(

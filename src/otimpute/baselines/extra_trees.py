@@ -36,8 +36,9 @@ class LastForests:
         where = [np.flatnonzero(holes[:, forest.columns[0]]) for forest in self.forests]
         for _ in range(_PASSES):
             for turn in _turns(len(self.forests)):
-                found = [forest.predict(single, its_rows) for forest, its_rows in zip(self.forests[turn], where[turn], strict=True)]
-                for forest, its_rows, values in zip(self.forests[turn], where[turn], found, strict=True):
+                following = list(zip(self.forests[turn], where[turn], strict=True))
+                found = [forest.predict(single, its_rows) for forest, its_rows in following]
+                for (forest, its_rows), values in zip(following, found, strict=True):
                     place = np.ix_(its_rows, forest.columns)
                     current[place] = single[place] = values
         return current

@@ -237,10 +237,10 @@ def weigh_rows(  # type: ignore[no-untyped-def]
     This is done chunk by chunk, each of which ends where ``ends`` says. Sums over rows are added to ``drift``, ``scatter`` and
     ``mass``, unless these are empty, as `_add_rows` does; rows count as often as their ``row_weight`` says, unless it is empty.
 
-    Left behind of the last chunk, row by row: its ``places`` (columns of the ``n_missing`` missing entries, then of the others),
-    ``away`` (how far from the component's mean the completed row is) and, from ``begin`` on, the Cholesky ``factor`` of the
-    precision's block of the missing entries, with the reciprocals of the diagonal. Neighbours with the same pattern share the
-    factor.
+    Left behind of the last chunk, row by row: its ``places`` (columns of the ``n_missing`` missing entries, then of the
+    others), ``away`` (how far from the component's mean the completed row is) and, from ``begin`` on, the Cholesky ``factor``
+    of the precision's block of the missing entries, with the reciprocals of the diagonal. Neighbours with the same pattern
+    share the factor.
     """
     n_blocks = log_weight.shape[0]
     first = 0

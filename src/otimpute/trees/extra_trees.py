@@ -38,7 +38,7 @@ _mix = compiled(plain_mix)
 
 
 def grow_extra_trees(
-    table: NDArray[np.float64],
+    table: NDArray[np.floating],
     columns: Sequence[NDArray[np.int64]],
     inputs: Sequence[NDArray[np.int64]],
     rows: Sequence[NDArray[np.int64]],
@@ -69,8 +69,7 @@ def grow_extra_trees(
     >>> bool(np.abs(found[:, 0] - table[200:, 1]).mean() < 0.02)
     True
     """
-
-    table = np.asarray(table, np.float32, order="C")  # the precision in which rows go down a tree
+    single = np.asarray(table, np.float32, order="C")  # the precision in which rows go down a tree
 
     def grow(task: tuple[int, NDArray[np.uint32]]) -> tuple[Trees, NDArray[np.float64]]:
         place, seeds = task
@@ -87,10 +86,10 @@ def grow_extra_trees(
             np.empty((most_leaves, n_targets), dtype=np.float32),
         )
         n, n_leaves = _grow(
-            table, its_rows, inputs[place], columns[place], np.float32(max_features), min_samples_leaf, per_tree, seeds, *trees
+            single, its_rows, inputs[place], columns[place], np.float32(max_features), min_samples_leaf, per_tree, seeds, *trees
         )
         trees = Trees(trees.roots, trees.child[:n], trees.feature[:n], trees.threshold[:n], trees.value[:n_leaves])
-        return trees, trees.add_up(table, other_rows[place], inputs[place])
+        return trees, trees.add_up(single, other_rows[place], inputs[place])
 
     groups = [
         np.array_split(seeds, n_trees if row_weight is not None else -(-n_trees // _at_once(len(its_rows), max_rows)))
@@ -156,11 +155,10 @@ def _grow(  # type: ignore[no-untyped-def]
                 j = i + np.int64(_mix(np.uint64(key)) % np.uint64(n - i))
                 order[i], order[j] = order[j], order[i]
         for i in range(per_tree if per_tree < n or tree == 0 else 0):
-            row = rows[order[i]]
             for j in range(inputs.shape[0]):
-                features[i, j] = table[row, inputs[j]]
+                features[i, j] = table[rows[order[i]], inputs[j]]
             for k in range(n_targets):
-                targets[i, k] = table[row, columns[k]]
+                targets[i, k] = table[rows[order[i]], columns[k]]
         for i in range(per_tree):
             order[i] = i
         roots[tree] = n_nodes
