@@ -30,8 +30,8 @@ def note_seconds() -> dict[str, list[float]]:
     seconds: dict[str, list[float]] = defaultdict(list)
     fit_expert = _experts._fit_expert
 
-    def noting(task, layout, clock):
-        fit = fit_expert(task, layout, clock)
+    def noting(task, clock):
+        fit = fit_expert(task, clock)
         seconds[task.key if isinstance(task.key, str) else task.key[0]].append(fit.seconds)
         return fit
 

@@ -155,8 +155,8 @@ def _grow(  # type: ignore[no-untyped-def]
                 j = i + np.int64(_mix(np.uint64(key)) % np.uint64(n - i))
                 order[i], order[j] = order[j], order[i]
         for i in range(per_tree if per_tree < n or tree == 0 else 0):
-            for j in range(inputs.shape[0]):
-                features[i, j] = table[rows[order[i]], inputs[j]]
+            for c in range(inputs.shape[0]):
+                features[i, c] = table[rows[order[i]], inputs[c]]
             for k in range(n_targets):
                 targets[i, k] = table[rows[order[i]], columns[k]]
         for i in range(per_tree):
