@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import math
 import os
 import threading
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from typing import Any, TypeVar
+from typing import Any, TypeAlias, TypeVar
 
+import numpy as np
+from numpy.typing import NDArray
 from threadpoolctl import threadpool_limits
 
 Item = TypeVar("Item")
@@ -18,7 +21,8 @@ _MOST_SHARING = 8
 _lock = threading.Lock()
 _n_inside = 0
 _limits: threadpool_limits | None = None
-_here = threading.local()  # .workers: those in use in this thread; .job: what it is doing
+_here = threading.local()  # .workers: those in use in this thread; .job: what it is doing; .memory: by name
+_Bell: TypeAlias = "threading.Lock"
 
 
 def n_threads(n_jobs: int | None) -> int:
@@ -65,12 +69,35 @@ class Workers:
 
     def __enter__(self) -> Workers:
         _here.workers = self
+        if self._outer is None:
+            _here.memory = {}
         return self
 
     def __exit__(self, *_: object) -> None:
         _here.workers = self._outer
+        if self._outer is None:
+            _here.memory = None
         if self._has_own_crew and self._crew is not None:
             self._crew.end()
+
+
+def own_memory(name: str, shape: tuple[int, ...], dtype: Any) -> NDArray[Any]:
+    """An array of the calling thread's, with anything in it, and the same memory again for who asks for the ``name`` again.
+
+    Memory that is new has to be cleared by the system first, and threads of a process wait for each other there. It is kept
+    until the workers in use are done.
+
+    >>> with Workers(1):
+    ...     own_memory("sums", (2, 3), float).base is own_memory("sums", (4,), float).base
+    True
+    """
+    size, key = math.prod(shape), (name, np.dtype(dtype))
+    memory: dict[Any, NDArray[Any]] | None = getattr(_here, "memory", None)
+    if memory is None:
+        return np.empty(shape, dtype)
+    if key not in memory or len(memory[key]) < size:
+        memory[key] = np.empty(size, dtype)
+    return memory[key][:size].reshape(shape)
 
 
 class _Job:
@@ -104,7 +131,7 @@ class _Crew:
     def __init__(self, n_threads: int, workers: Workers):
         self._lock = threading.Lock()
         self._jobs: list[_Job] = []
-        self._asleep: list[tuple[_Job | None, threading.Event]] = []  # with the jobs that threads wait for
+        self._asleep: list[tuple[_Job | None, _Bell]] = []  # with the jobs that threads wait for
         self._is_over = False
         self._threads = [threading.Thread(target=self._work, args=(workers,), daemon=True) for _ in range(n_threads)]
         for thread in self._threads:
@@ -114,7 +141,8 @@ class _Crew:
         """Have a job done, by the caller and who else is free."""
         with self._lock:
             self._jobs.append(job)
-            self._wake(min(len(job.items), job.n_threads) - 1, lambda other: other is None or other.depth < job.depth)
+            bells = self._bells(min(len(job.items), job.n_threads) - 1, lambda other: other is None or other.depth < job.depth)
+        _ring(bells)
         try:
             self._work_until_done(job)
         finally:
@@ -125,12 +153,13 @@ class _Crew:
         """Let the threads go."""
         with self._lock:
             self._is_over = True
-            self._wake(len(self._asleep), lambda _: True)
+            bells = self._bells(len(self._asleep), lambda _: True)
+        _ring(bells)
         for thread in self._threads:
             thread.join()
 
     def _work(self, workers: Workers) -> None:
-        _here.workers = workers
+        _here.workers, _here.memory = workers, {}
         self._work_until_done(None)
 
     def _work_until_done(self, own: _Job | None) -> None:
@@ -143,13 +172,14 @@ class _Crew:
                 others = [job for job in self._jobs if job.depth > depth and job.is_open]
                 job = own if own is not None and own.is_open else min(others, key=lambda job: job.depth, default=None)
                 if job is None:
-                    bell = threading.Event()
+                    bell = threading.Lock()  # waits less long for Python's lock than an event does
+                    bell.acquire()
                     self._asleep.append((own, bell))
                 else:
                     place = job.waiting.popleft()
                     job.n_running += 1
             if job is None:
-                bell.wait()
+                bell.acquire()
             else:
                 self._run(job, place)
 
@@ -163,14 +193,20 @@ class _Crew:
         _here.job = before
         with self._lock:
             job.n_running -= 1
-            if job.is_done:
-                self._wake(1, lambda other: other is job)
+            bells = self._bells(1, lambda other: other is job) if job.is_done else []
+        _ring(bells)
 
-    def _wake(self, n_threads: int, which: Callable[[_Job | None], bool]) -> None:
-        """Wake so many of the threads that wait for certain jobs."""
-        for sleeper in [each for each in self._asleep if which(each[0])][:n_threads]:
+    def _bells(self, n_threads: int, which: Callable[[_Job | None], bool]) -> list[_Bell]:
+        """What wakes so many of the threads that wait for certain jobs, once the lock is free that they need then."""
+        sleepers = [each for each in self._asleep if which(each[0])][:n_threads]
+        for sleeper in sleepers:
             self._asleep.remove(sleeper)
-            sleeper[1].set()
+        return [bell for _, bell in sleepers]
+
+
+def _ring(bells: list[_Bell]) -> None:
+    for bell in bells:
+        bell.release()
 
 
 ALONE = Workers(1)

@@ -32,16 +32,18 @@ class LastForests:
 
     def fill(self, rows: Rows, holes: Holes) -> Rows:
         """Rows with better values in their holes."""
-        current, single = rows.copy(), rows.astype(np.float32)
+        current, completed = rows.astype(np.float32), rows.copy()
         where = [np.flatnonzero(holes[:, forest.columns[0]]) for forest in self.forests]
-        for _ in range(_PASSES):
+        for k in range(_PASSES):
             for turn in _turns(len(self.forests)):
                 following = list(zip(self.forests[turn], where[turn], strict=True))
-                found = [forest.predict(single, its_rows) for forest, its_rows in following]
+                found = [forest.predict(current, its_rows) for forest, its_rows in following]
                 for (forest, its_rows), values in zip(following, found, strict=True):
                     place = np.ix_(its_rows, forest.columns)
-                    current[place] = single[place] = values
-        return current
+                    current[place] = values
+                    if k == _PASSES - 1:
+                        completed[place] = values
+        return completed
 
 
 @stored()
@@ -130,8 +132,9 @@ class ExtraTreesImputer(RefiningImputer):
         observed, missing = (
             [np.flatnonzero(holes[:, columns[0]] == is_missing) for columns in targets] for is_missing in (False, True)
         )
-        current, mean = rows.copy(), np.zeros_like(rows)
-        single = rows.astype(np.float32)  # what trees see
+        cells = [where[:, None] * rows.shape[1] + columns for where, columns in zip(missing, targets, strict=True)]
+        current = rows.astype(np.float32)  # what trees see
+        completed = np.where(holes, 0, rows)
         last: list[GrownForest] = []
         with Workers(n_threads(self.n_jobs)) as workers:
             for k in range(self.n_rounds):
@@ -139,7 +142,7 @@ class ExtraTreesImputer(RefiningImputer):
                 for turn in _turns(len(targets)):
                     check_deadline(training.deadline)
                     grown = grow_extra_trees(
-                        single,
+                        current,
                         targets[turn],
                         inputs[turn],
                         observed[turn],
@@ -151,14 +154,14 @@ class ExtraTreesImputer(RefiningImputer):
                         rng=rng,
                         workers=workers,
                         row_weight=training.row_weight,
+                        with_trees=is_last,
                     )
-                    for (forest, found), where in zip(grown, missing[turn], strict=True):
-                        place = np.ix_(where, forest.columns)
-                        current[place] = single[place] = found
+                    for (forest, found), its_cells in zip(grown, cells[turn], strict=True):
+                        current.reshape(-1)[its_cells] = found
+                        completed.reshape(-1)[its_cells] += found / self.n_rounds
                         last += [forest] if is_last else []
-                mean += current / self.n_rounds
             forests = workers.map(GrownForest.whole, last)
-        return RowFit(mean, LastForests(forests))
+        return RowFit(completed, LastForests(forests))
 
 
 def _turns(n_columns: int) -> list[slice]:

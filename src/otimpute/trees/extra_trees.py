@@ -26,10 +26,10 @@ from .._lanes import (
     store,
 )
 from .._splitmix import mix as plain_mix
-from .._threads import ALONE, Workers
-from .forest import GrownForest, Trees
+from .._threads import ALONE, Workers, own_memory
+from .forest import GrownForest, Trees, add_trees
 
-_MOST_AT_ONCE, _ROWS_AT_ONCE = 5, 10_000  # trees, and rows of them
+_MOST_AT_ONCE, _ROWS_AT_ONCE = 5, 5000  # trees, and rows of them
 _NO_SPREAD = 1e-12  # squared error per row, in squared units of the targets, that no split need explain
 _NOT_TRIED, _NOT_ALLOWED = np.float32(-1e30), np.float32(-2e30)  # what a split explains that is the last to be taken, or never
 _TIES = np.float32(1e-5)  # of two rows all splits explain the same, and any of them may be taken
@@ -51,10 +51,11 @@ def grow_extra_trees(
     max_rows: int | None = None,
     workers: Workers = ALONE,
     row_weight: NDArray[np.float64] | None = None,
+    with_trees: bool = True,
 ) -> list[tuple[GrownForest, NDArray[np.float64]]]:
     """Forests that each predict some ``columns`` of a table from ``inputs``, grown on some ``rows``.
 
-    With each come its predictions for the ``other_rows`` of the table.
+    With each come its predictions for the ``other_rows`` of the table; who needs no more can have forests without trees.
 
     An input is tried at a split with the probability ``max_features``; of more than ``max_rows`` rows each tree sees other
     ones, drawn at random. Every tree has a seed of its own, so the number of workers does not change the result. A row of the
@@ -70,36 +71,50 @@ def grow_extra_trees(
     True
     """
     single = np.asarray(table, np.float32, order="C")  # the precision in which rows go down a tree
-
-    def grow(task: tuple[int, NDArray[np.uint32]]) -> tuple[Trees, NDArray[np.float64]]:
-        place, seeds = task
-        its_rows, n_targets = rows[place], len(columns[place])
-        if row_weight is not None:
-            its_rows = its_rows.take(_repeated(row_weight[its_rows], seeds[0]))
-        per_tree = len(its_rows) if max_rows is None else min(len(its_rows), max_rows)
-        most_leaves = len(seeds) * max(per_tree // min_samples_leaf, 1)
-        trees = Trees(
-            np.zeros(len(seeds), dtype=np.int32),
-            np.empty(2 * most_leaves, dtype=np.int32),
-            np.zeros(2 * most_leaves, dtype=np.int16),
-            np.zeros(2 * most_leaves, dtype=np.float32),
-            np.empty((most_leaves, n_targets), dtype=np.float32),
-        )
-        n, n_leaves = _grow(
-            single, its_rows, inputs[place], columns[place], np.float32(max_features), min_samples_leaf, per_tree, seeds, *trees
-        )
-        trees = Trees(trees.roots, trees.child[:n], trees.feature[:n], trees.threshold[:n], trees.value[:n_leaves])
-        return trees, trees.add_up(single, other_rows[place], inputs[place])
-
     groups = [
         np.array_split(seeds, n_trees if row_weight is not None else -(-n_trees // _at_once(len(its_rows), max_rows)))
         for seeds, its_rows in zip(_seeds(rng, len(columns), n_trees), rows, strict=True)
     ]
-    grown = iter(workers.map(grow, [(place, group) for place, of_column in enumerate(groups) for group in of_column]))
+    totals = [
+        np.zeros((len(of_column), len(others), len(targets)))
+        for of_column, others, targets in zip(groups, other_rows, columns, strict=True)
+    ]
+
+    def grow(task: tuple[int, int]) -> Trees | None:
+        """Some trees of a forest. Between compiled loops threads wait for each other, so there is one of them."""
+        place, part = task
+        its_rows, n_targets, seeds = rows[place], len(columns[place]), groups[place][part]
+        if row_weight is not None:
+            its_rows = its_rows.take(_repeated(row_weight[its_rows], seeds[0]))
+        n, width = len(its_rows), -(-len(inputs[place]) // NARROW_WIDTH) * NARROW_WIDTH
+        per_tree = n if max_rows is None else min(n, max_rows)
+        most_leaves = len(seeds) * max(per_tree // min_samples_leaf, 1)
+        trees = Trees(
+            np.empty(len(seeds), np.int32),
+            own_memory("children", (2 * most_leaves,), np.int32),
+            own_memory("features of nodes", (2 * most_leaves,), np.int16),
+            own_memory("thresholds", (2 * most_leaves,), np.float32),
+            own_memory("values of leaves", (most_leaves, n_targets), np.float32),
+        )
+        memory = (
+            own_memory("features", (per_tree, width), np.float32),
+            own_memory("targets", (per_tree, n_targets), np.float32),
+            own_memory("rows of nodes", (2, n), np.uint32),
+            own_memory("nodes to split", (per_tree + 2, 3), np.uint64),
+            own_memory("sums of nodes", (per_tree + 2, n_targets + 1), np.float64),
+        )
+        n_nodes, n_leaves = _grow(
+            single, its_rows, inputs[place], columns[place], np.float32(max_features), min_samples_leaf, per_tree, seeds,
+            *memory, *trees, other_rows[place], totals[place][part],
+        )  # fmt: skip
+        return trees.of_size(n_nodes, n_leaves) if with_trees else None
+
+    grown = iter(workers.map(grow, [(place, part) for place, of_column in enumerate(groups) for part in range(len(of_column))]))
     forests = []
-    for its_columns, its_inputs, of_column in zip(columns, inputs, groups, strict=True):
-        parts, totals = zip(*[next(grown) for _ in of_column], strict=True)
-        forests.append((GrownForest(its_columns, its_inputs, list(parts)), sum(totals[1:], totals[0]) / n_trees))
+    for its_columns, its_inputs, total in zip(columns, inputs, totals, strict=True):
+        parts = [next(grown) for _ in total]
+        forest = GrownForest(its_columns, its_inputs, [part for part in parts if part is not None])
+        forests.append((forest, total.sum(axis=0) / n_trees))
     return forests
 
 
@@ -125,22 +140,24 @@ def _seeds(rng: np.random.Generator, n_forests: int, n_trees: int) -> NDArray[np
 
 @compiled
 def _grow(  # type: ignore[no-untyped-def]
-    table, rows, inputs, columns, tried, min_leaf, per_tree, seeds, roots, child, feature, threshold, value
-):
+    table, rows, inputs, columns, tried, min_leaf, per_tree, seeds, features, targets, parted, waiting, sums,
+    roots, child, feature, threshold, value, other_rows, total_of_others,
+):  # fmt: skip
     """Grow one tree after the other into the arrays of nodes; how many nodes and leaves there are in the end.
 
     ``table`` is in single precision. An input is tried at a node with the probability ``tried``; where none of these can be
-    split at, all others are.
+    split at, all others are. In the end predictions for ``other_rows`` are added to their total.
+
+    Memory: ``features`` and ``targets`` are what a tree needs of the table, close together, so that it stays in the cache; the
+    last features may be of no input. ``parted [2, n]`` are rows in the order of nodes, and those on their way to the other side
+    of a split. Nodes are ``waiting [., 3]`` to be split: their number, and where their rows begin and end; ``sums`` over these
+    are of the targets, then of all their squares.
     """
     n, n_targets = rows.shape[0], columns.shape[0]
-    n_blocks = (inputs.shape[0] + NARROW_WIDTH - 1) // NARROW_WIDTH
-    order, apart = np.empty(n, np.uint32), np.empty(n, np.uint32)
-    # What a tree needs of the table lies close together, so that it stays in the cache; the last features may be of no input.
-    features, targets = np.zeros((per_tree, n_blocks * NARROW_WIDTH), np.float32), np.empty((per_tree, n_targets), np.float32)
-    # Nodes still to be split: their number, where their rows begin and end in ``order``, and sums over these of the targets,
-    # then of all their squares. Unsigned numbers are used as they are to find an entry of an array; of others numba would ask
-    # each time whether they count from the end.
-    waiting, sums = np.empty((per_tree + 2, 3), np.uint64), np.empty((per_tree + 2, n_targets + 1))
+    n_blocks = features.shape[1] // NARROW_WIDTH
+    order, apart = parted[0], parted[1]
+    # Unsigned numbers are used as they are to find an entry of an array; of others numba would ask each time whether they count
+    # from the end.
     cuts, total, below = np.empty((n_blocks, NARROW_WIDTH), np.float32), np.empty(n_targets + 1), np.empty(n_targets + 1)
     zero, one, least = spread(np.float32(0)), spread(np.float32(1)), spread(np.float32(min_leaf))
     next_row, a_pair = np.uint64(1), np.uint64(2)
@@ -155,10 +172,13 @@ def _grow(  # type: ignore[no-untyped-def]
                 j = i + np.int64(_mix(np.uint64(key)) % np.uint64(n - i))
                 order[i], order[j] = order[j], order[i]
         for i in range(per_tree if per_tree < n or tree == 0 else 0):
+            source = np.uint64(rows[order[i]])
             for c in range(inputs.shape[0]):
-                features[i, c] = table[rows[order[i]], inputs[c]]
+                features[i, c] = table[source, np.uint64(inputs[c])]
+            for c in range(inputs.shape[0], features.shape[1]):
+                features[i, c] = 0
             for k in range(n_targets):
-                targets[i, k] = table[rows[order[i]], columns[k]]
+                targets[i, k] = table[source, np.uint64(columns[k])]
         for i in range(per_tree):
             order[i] = i
         roots[tree] = n_nodes
@@ -217,7 +237,7 @@ def _grow(  # type: ignore[no-untyped-def]
                 if highest > best:
                     best, chosen = highest, block * NARROW_WIDTH + lane_of(explained, highest)
             if chosen < 0:
-                child[node] = -1 - n_leaves
+                child[node], feature[node], threshold[node] = -1 - n_leaves, 0, 0
                 for k in range(n_targets):
                     value[n_leaves, k] = total[k] / n_rows
                 n_leaves += 1
@@ -239,7 +259,7 @@ def _grow(  # type: ignore[no-untyped-def]
                 for k in range(n_targets + 1):
                     sums[n_waiting, k] = below[k] if side == 0 else total[k] - below[k]
                 if after - first == next_row:
-                    child[n_nodes] = -1 - n_leaves
+                    child[n_nodes], feature[n_nodes], threshold[n_nodes] = -1 - n_leaves, 0, 0
                     for k in range(n_targets):
                         value[n_leaves, k] = targets[order[first], k]
                     n_leaves += 1
@@ -247,6 +267,7 @@ def _grow(  # type: ignore[no-untyped-def]
                     waiting[n_waiting, 0], waiting[n_waiting, 1], waiting[n_waiting, 2] = n_nodes, first, after
                     n_waiting += 1
                 n_nodes += 1
+    add_trees(table, other_rows, inputs, roots, child, feature, threshold, value, total_of_others)
     return n_nodes, n_leaves
 
 

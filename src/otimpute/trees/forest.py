@@ -74,10 +74,15 @@ class Trees(NamedTuple):
     threshold: NDArray[np.float32]
     value: NDArray[np.float32]
 
+    def of_size(self, n_nodes: int, n_leaves: int) -> Trees:
+        """A copy of so many nodes and leaves."""
+        child, feature, threshold = self.child[:n_nodes], self.feature[:n_nodes], self.threshold[:n_nodes]
+        return Trees(self.roots, child.copy(), feature.copy(), threshold.copy(), self.value[:n_leaves].copy())
+
     def add_up(self, table: NDArray[np.float32], rows: NDArray[np.int64], inputs: NDArray[np.int64]) -> NDArray[np.float64]:
         """The sum of their predictions ``[n, K]`` for some rows of a table."""
         total = np.zeros((len(rows), self.value.shape[1]))
-        _add_trees(table, rows, inputs, *self, total)
+        add_trees(table, rows, inputs, *self, total)
         return total
 
     def leaves_of(self, inputs: NDArray[np.float32], tree: NDArray[np.int64]) -> NDArray[np.int64]:
@@ -134,7 +139,7 @@ def _trees_of(tree: Any) -> Trees:
 
 
 @compiled
-def _add_trees(table, rows, inputs, roots, child, feature, threshold, value, total):  # type: ignore[no-untyped-def]
+def add_trees(table, rows, inputs, roots, child, feature, threshold, value, total):  # type: ignore[no-untyped-def]
     """Add the values of the leaves that rows fall into, tree after tree: the order of a sum decides its last bits.
 
     Some rows go down a tree together, a step each before any goes on: a step waits for memory, but not for the other rows'.
