@@ -17,6 +17,7 @@ from threadpoolctl import threadpool_limits
 Item = TypeVar("Item")
 Result = TypeVar("Result")
 
+FEW = 4  # threads, the most that short calls of NumPy can keep at work: others only wait for Python's lock, all over the fit
 _MOST_SHARING = 8
 _lock = threading.Lock()
 _n_inside = 0
@@ -55,13 +56,17 @@ class Workers:
         if self._has_own_crew:
             self._crew = _Crew(n_threads - 1, self)
 
-    def map(self, task: Callable[[Item], Result], items: Iterable[Item]) -> list[Result]:
-        """Return ``task(item)`` for all items, in their order; a thread that is done with one takes the next."""
+    def map(self, task: Callable[[Item], Result], items: Iterable[Item], *, most_threads: int | None = None) -> list[Result]:
+        """Return ``task(item)`` for all items, in their order; a thread that is done with one takes the next.
+
+        Not more than ``most_threads`` do so: see `FEW`.
+        """
         items = list(items)
-        if self._crew is None or min(self.n_threads, len(items)) < 2:
+        n_threads = self.n_threads if most_threads is None else min(self.n_threads, most_threads)
+        if self._crew is None or min(n_threads, len(items)) < 2:
             return [task(item) for item in items]
         outer: _Job | None = getattr(_here, "job", None)
-        job = _Job(task, items, self.n_threads, 0 if outer is None else outer.depth + 1)
+        job = _Job(task, items, n_threads, 0 if outer is None else outer.depth + 1)
         self._crew.do(job)
         if job.error is not None:
             raise job.error

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from .._threads import workers_in_use
+from .._threads import FEW, workers_in_use
 
 _N_BINS = 10
 _HARDLY = 0.2  # of the share of values observed in the whole column
@@ -73,7 +73,7 @@ def find_unseen_regions(
         return found
 
     worst: dict[int, UnseenRegion] = {}
-    for regions in workers_in_use().map(regions_of, numbers if targets else ()):
+    for regions in workers_in_use().map(regions_of, numbers if targets else (), most_threads=FEW):
         for each in regions:
             if each.column not in worst or each.share >= worst[each.column].share:
                 worst[each.column] = each

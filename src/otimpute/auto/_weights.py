@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .._compile import compiled
-from .._threads import workers_in_use
+from .._threads import FEW, workers_in_use
 
 # Studied in docs/studies/auto.md.
 _BORROWED = 50.0  # cells' worth of the whole table's evidence that every column gets beside its own
@@ -61,7 +61,7 @@ def learn_weights(
         own[some] = _without_crumbs(_minimise(relative[np.ix_(mine, some)], start, borrowed[np.ix_(some, some)], own_counts))
         return own
 
-    return np.array(workers_in_use().map(learn, range(len(width))))
+    return np.array(workers_in_use().map(learn, range(len(width)), most_threads=FEW))
 
 
 def learn_in_pools(

@@ -11,7 +11,7 @@ from .._checks import check_count, check_jobs, check_real
 from .._deadline import check_deadline
 from .._random import generator
 from .._stored import stored
-from .._threads import Workers, n_threads
+from .._threads import FEW, Workers, n_threads
 from ..estimator import TableParameters
 from ..trees import Forest, GrownForest, grow_extra_trees
 from .inputs import choose_inputs
@@ -19,7 +19,7 @@ from .refining import RefiningImputer, RefiningModel
 from .standardised import Holes, RowFit, Rows, TrainingSet
 
 _TREES_OF_NEW_ROWS, _LEAF_OF_NEW_ROWS = 16, 2  # fewer and smaller trees do as well for new rows (docs/studies/auto.md)
-_TURNS = 10  # about, of the columns in a round
+_TURNS = 6  # about, of the columns in a round: more do no better, and threads wait for each other after every one
 _PASSES = 2  # of new rows through these: what is missing beside an entry is better known in the second
 
 
@@ -160,11 +160,11 @@ class ExtraTreesImputer(RefiningImputer):
                         current.reshape(-1)[its_cells] = found
                         completed.reshape(-1)[its_cells] += found / self.n_rounds
                         last += [forest] if is_last else []
-            forests = workers.map(GrownForest.whole, last)
+            forests = workers.map(GrownForest.whole, last, most_threads=FEW)
         return RowFit(completed, LastForests(forests))
 
 
 def _turns(n_columns: int) -> list[slice]:
     """Which columns are improved side by side: the few of many, so that each sees what became of nearly all others."""
-    n_together = 1 + n_columns // _TURNS
-    return [slice(begin, begin + n_together) for begin in range(0, n_columns, n_together)]
+    n_turns = -(-n_columns // (1 + n_columns // _TURNS))
+    return [slice(k * n_columns // n_turns, (k + 1) * n_columns // n_turns) for k in range(n_turns)]

@@ -18,7 +18,7 @@ from .._fast_exp import exp
 from .._gpu import check_device
 from .._random import generator
 from .._stored import Real, stored
-from .._threads import ALONE, Workers, n_threads
+from .._threads import ALONE, FEW, Workers, n_threads
 from ..estimator import TableParameters
 from .refining import RefiningImputer, RefiningModel
 from .standardised import Holes, RowFit, Rows, TrainingSet
@@ -291,7 +291,7 @@ class KernelRidgeImputer(RefiningImputer):
             slopes[columns] = straight * (landmarks @ found).T
             slopes[np.ix_(columns, columns)] = 0
 
-        workers.map(learn_columns, targets)
+        workers.map(learn_columns, targets, most_threads=FEW)
         return KernelRound(landmarks, weights, slopes, centre, low, high)
 
 

@@ -20,7 +20,7 @@ from scipy.linalg.lapack import dpotrf, dpotri, dpotrs
 from .._compile import compiled
 from .._lanes import WIDTH, aligned_zeros, larger, load, spread, store
 from .._stored import stored
-from .._threads import ALONE, Workers
+from .._threads import ALONE, FEW, Workers
 
 if TYPE_CHECKING:
     from .torch_rows import TorchRows
@@ -151,7 +151,7 @@ def fit_gaussian(
         if on_torch is not None and iteration > 1:
             (drift,), (scatter,), _, moved = on_torch.learn(np.ones(1), mean[None], covariance[None])
         else:
-            of_parts = workers.map(expect, parts)
+            of_parts = workers.map(expect, parts, most_threads=FEW)
             scatter, drift, moved = (sum(each[1:], each[0]) for each in zip(*of_parts, strict=True))
         if iteration == 1:  # columns are independent yet: holes have means, and vary as their columns do
             scatter += np.diag(n_missing * variance)

@@ -7,6 +7,7 @@ next to each other in memory and are compared with their thresholds at once, by 
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Sequence
 
 import numpy as np
@@ -79,6 +80,8 @@ def grow_extra_trees(
         np.zeros((len(of_column), len(others), len(targets)))
         for of_column, others, targets in zip(groups, other_rows, columns, strict=True)
     ]
+    means = [np.empty(0)] * len(columns)
+    to_grow, done = [len(of_column) for of_column in groups], threading.Lock()
 
     def grow(task: tuple[int, int]) -> Trees | None:
         """Some trees of a forest. Between compiled loops threads wait for each other, so there is one of them."""
@@ -107,14 +110,18 @@ def grow_extra_trees(
             single, its_rows, inputs[place], columns[place], np.float32(max_features), min_samples_leaf, per_tree, seeds,
             *memory, *trees, other_rows[place], totals[place][part],
         )  # fmt: skip
+        with done:
+            to_grow[place] -= 1
+            is_last = to_grow[place] == 0
+        if is_last:  # while other threads still grow trees
+            means[place] = totals[place].sum(axis=0) / n_trees
         return trees.of_size(n_nodes, n_leaves) if with_trees else None
 
     grown = iter(workers.map(grow, [(place, part) for place, of_column in enumerate(groups) for part in range(len(of_column))]))
     forests = []
-    for its_columns, its_inputs, total in zip(columns, inputs, totals, strict=True):
-        parts = [next(grown) for _ in total]
-        forest = GrownForest(its_columns, its_inputs, [part for part in parts if part is not None])
-        forests.append((forest, total.sum(axis=0) / n_trees))
+    for its_columns, its_inputs, of_column, mean in zip(columns, inputs, groups, means, strict=True):
+        parts = [next(grown) for _ in of_column]
+        forests.append((GrownForest(its_columns, its_inputs, [part for part in parts if part is not None]), mean))
     return forests
 
 
