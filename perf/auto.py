@@ -89,12 +89,12 @@ def outside_of_shared_work(n: int, d: int) -> dict[str, float]:
     compile_all("auto")
     map_plainly, shared, inside = Workers.map, 0.0, [0]  # [-1]: jobs inside of the one that is being done
 
-    def map_and_measure(workers: Workers, task: object, items: object) -> list:
+    def map_and_measure(workers: Workers, task: object, items: object, **most: int | None) -> list:
         nonlocal shared
         inside[-1] += 1
         inside.append(0)
         begun = time.thread_time()
-        results = map_plainly(workers, task, items)
+        results = map_plainly(workers, task, items, **most)
         shared += 0.0 if inside.pop() else time.thread_time() - begun
         return results
 

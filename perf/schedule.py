@@ -2,16 +2,17 @@
 
     python perf/schedule.py 20000x30 [--threads 1 2 4 8 16 32] [--longest 12]
 
-A fit on one thread notes how long every piece of shared work takes, and what comes between them. The rules by which threads
-take pieces (`otimpute._threads`) are then played through for other numbers of threads. What is slower on real ones is their
-hardware, or Python's lock. ``--longest`` shows the calls of `Workers.map` during which most threads were idle, on the largest
-number of them.
+A fit whose pieces are done one after the other notes how long each of them takes, and what comes between them. The rules by
+which threads take pieces (`otimpute._threads`) are then played through for other numbers of threads. What is slower on real
+ones is their hardware, or Python's lock. ``--longest`` shows the calls of `Workers.map` during which most threads were idle,
+on the largest number of them.
 """
 
 from __future__ import annotations
 
 import argparse
 import heapq
+import math
 import sys
 import time
 import warnings
@@ -31,17 +32,18 @@ class Job:
     """A call of `Workers.map`: what its items are made of, seconds of their own and jobs inside of them, in turn."""
 
     place: str
-    depth: int
+    path: tuple[int, ...]  # as `otimpute._threads` has it
+    most_threads: float
     items: list[list[float | Job]] = field(default_factory=list)
 
 
-def note_pieces(n: int, d: int) -> list[float | Job]:
-    """The fit of an `AutoImputer` on one thread, as an item of a job."""
+def note_pieces(n: int, d: int, n_jobs: int) -> list[float | Job]:
+    """The fit of an `AutoImputer` by several threads, as an item of a job; one of them does it all."""
     from otimpute._threads import Workers
 
     compile_all("auto")
     fit: list[float | Job] = []
-    within, since, depth = [fit], [0.0], [0]
+    within, since, paths = [fit], [0.0], [()]
     map_plainly = Workers.map
 
     def pause() -> None:
@@ -49,25 +51,22 @@ def note_pieces(n: int, d: int) -> list[float | Job]:
         within[-1].append(now - since[0])
         since[0] = now
 
-    def map_and_note(workers: Workers, task: Any, items: Any) -> list[Any]:
+    def map_and_note(workers: Workers, task: Any, items: Any, *, most_threads: int | None = None) -> list[Any]:
         caller = sys._getframe(1).f_code
-        job = Job(f"{caller.co_filename.rsplit('/', 1)[-1]}:{caller.co_name}", depth[0])
+        place = f"{caller.co_filename.rsplit('/', 1)[-1]}:{caller.co_name}"
+        job = Job(place, paths[-1], min(workers.n_threads, most_threads or math.inf))
         pause()
         within[-1].append(job)
-        depth[0] += 1
-
-        def noting(item: Any) -> Any:
+        found = []
+        for number, item in enumerate(items):
             job.items.append([])
             within.append(job.items[-1])
+            paths.append((*job.path, number))
             since[0] = time.thread_time()
-            try:
-                return task(item)
-            finally:
-                pause()
-                within.pop()
-
-        found = map_plainly(workers, noting, items)
-        depth[0] -= 1
+            found.append(task(item))
+            pause()
+            within.pop()
+            paths.pop()
         since[0] = time.thread_time()
         return found
 
@@ -76,7 +75,7 @@ def note_pieces(n: int, d: int) -> list[float | Job]:
     Workers.map = map_and_note
     try:
         since[0] = time.thread_time()
-        make("auto", n_jobs=1).fit_transform(incomplete)
+        make("auto", n_jobs=n_jobs).fit_transform(incomplete)
         pause()
     finally:
         Workers.map = map_plainly
@@ -93,11 +92,11 @@ class Running:
 
     @property
     def is_open(self) -> bool:
-        return self.next_item < len(self.job.items)
+        return self.next_item < len(self.job.items) and self.n_running < self.job.most_threads
 
     @property
     def is_done(self) -> bool:
-        return not self.is_open and self.n_running == 0
+        return self.next_item == len(self.job.items) and self.n_running == 0
 
 
 @dataclass
@@ -138,9 +137,9 @@ def play(fit: list[float | Job], n_threads: int) -> tuple[float, dict[str, float
                 jobs.remove(top)
                 thread.stack.pop()
                 continue
-            depth = -1 if top is None else top.job.depth
-            others = [job for job in jobs if job.job.depth > depth and job.is_open]
-            job = top if top is not None and top.is_open else min(others, key=lambda job: job.job.depth, default=None)
+            depth = -1 if top is None else len(top.job.path)
+            others = [job for job in jobs if len(job.job.path) > depth and job.is_open]
+            job = top if top is not None and top.is_open else min(others, key=lambda job: job.job.path, default=None)
             if job is None:
                 asleep.append(thread)
                 return
@@ -153,7 +152,8 @@ def play(fit: list[float | Job], n_threads: int) -> tuple[float, dict[str, float
         proceed(thread)
     while events:
         then, _, thread = heapq.heappop(events)
-        where = next((job.job.place for job in reversed(jobs) if job.job.depth == min(j.job.depth for j in jobs)), "between")
+        first = min((job for job in jobs if job.job.path[:1] in ((), (0,))), key=lambda job: -len(job.job.path), default=None)
+        where = first.job.place if first else "between"
         idle_by[where] += (then - now) * len(asleep)
         now = then
         proceed(thread)
@@ -171,7 +171,7 @@ def main() -> None:
     asked = parser.parse_args()
     warnings.simplefilter("ignore")
     for size in asked.sizes:
-        fit = note_pieces(*map(int, size.split("x")))
+        fit = note_pieces(*map(int, size.split("x")), max(asked.threads))
         alone, _ = play(fit, 1)
         print(f"{size}: one thread {alone:.2f} s")
         for n_threads in asked.threads:

@@ -22,7 +22,7 @@ _MOST_SHARING = 8
 _lock = threading.Lock()
 _n_inside = 0
 _limits: threadpool_limits | None = None
-_here = threading.local()  # .workers: those in use in this thread; .job: what it is doing; .memory: by name
+_here = threading.local()  # .workers: those in use in this thread; .path: to the item it is doing; .memory: by name
 _Bell: TypeAlias = "threading.Lock"
 
 
@@ -65,8 +65,7 @@ class Workers:
         n_threads = self.n_threads if most_threads is None else min(self.n_threads, most_threads)
         if self._crew is None or min(n_threads, len(items)) < 2:
             return [task(item) for item in items]
-        outer: _Job | None = getattr(_here, "job", None)
-        job = _Job(task, items, n_threads, 0 if outer is None else outer.depth + 1)
+        job = _Job(task, items, n_threads, getattr(_here, "path", ()))
         self._crew.do(job)
         if job.error is not None:
             raise job.error
@@ -108,13 +107,18 @@ def own_memory(name: str, shape: tuple[int, ...], dtype: Any) -> NDArray[Any]:
 class _Job:
     """The items of one `map`."""
 
-    def __init__(self, task: Callable[[Any], Any], items: list[Any], n_threads: int, depth: int):
+    def __init__(self, task: Callable[[Any], Any], items: list[Any], n_threads: int, path: tuple[int, ...]):
         self.task, self.items, self.n_threads = task, items, n_threads
-        self.depth = depth  # how many jobs it is a part of
+        self.path = path  # places of the items that it is inside of, the outermost first
         self.results: list[Any] = [None] * len(items)
         self.error: BaseException | None = None
         self.waiting = deque(range(len(items)))
         self.n_running = 0
+
+    @property
+    def depth(self) -> int:
+        """How many jobs it is a part of."""
+        return len(self.path)
 
     @property
     def is_open(self) -> bool:
@@ -125,9 +129,14 @@ class _Job:
     def is_done(self) -> bool:
         return not self.waiting and self.n_running == 0
 
+    def take(self) -> int:
+        """The place of the next item, which is the taker's from now on."""
+        self.n_running += 1
+        return self.waiting.popleft()
+
 
 class _Crew:
-    """Threads that take items of whatever job is there, the outermost first: their items take longest.
+    """Threads that take items of whatever job is there, those inside of first items first, of these the outermost.
 
     A thread that began a job works on it, and then, until others have finished their last items, on jobs inside of such items,
     but on no others: these might keep it for long.
@@ -143,12 +152,14 @@ class _Crew:
             thread.start()
 
     def do(self, job: _Job) -> None:
-        """Have a job done, by the caller and who else is free."""
+        """Have a job done, its first item by the caller, the others by who is free."""
         with self._lock:
             self._jobs.append(job)
+            first = job.take()
             bells = self._bells(min(len(job.items), job.n_threads) - 1, lambda other: other is None or other.depth < job.depth)
         _ring(bells)
         try:
+            self._run(job, first)
             self._work_until_done(job)
         finally:
             with self._lock:
@@ -175,27 +186,26 @@ class _Crew:
                 if self._is_over if own is None else own.is_done:
                     return
                 others = [job for job in self._jobs if job.depth > depth and job.is_open]
-                job = own if own is not None and own.is_open else min(others, key=lambda job: job.depth, default=None)
+                job = own if own is not None and own.is_open else min(others, key=lambda job: job.path, default=None)
                 if job is None:
                     bell = threading.Lock()  # waits less long for Python's lock than an event does
                     bell.acquire()
                     self._asleep.append((own, bell))
                 else:
-                    place = job.waiting.popleft()
-                    job.n_running += 1
+                    place = job.take()
             if job is None:
                 bell.acquire()
             else:
                 self._run(job, place)
 
     def _run(self, job: _Job, place: int) -> None:
-        before, _here.job = getattr(_here, "job", None), job
+        before, _here.path = getattr(_here, "path", ()), (*job.path, place)
         try:
             job.results[place] = job.task(job.items[place])
         except BaseException as error:  # raised again where the job began
             job.error = job.error or error
             job.waiting.clear()
-        _here.job = before
+        _here.path = before
         with self._lock:
             job.n_running -= 1
             bells = self._bells(1, lambda other: other is job) if job.is_done else []

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -16,10 +16,9 @@ from numpy.typing import NDArray
 
 from .._random import generator, seed_from
 from ..estimator import BaseImputer
-from ..fitting import Block, BlockModel, CellModel, ColumnLayout, blocks_of, centre_of
+from ..fitting import Block, BlockModel, ColumnLayout, blocks_of, centre_of
 from ._choices import Choice
-from ._columns import Cells, Columns
-from ._experts import ExpertTask
+from ._columns import Columns
 from ._trial import Trial, n_splits_for, sample_rows_to_try, share_out, try_experts
 
 
@@ -37,7 +36,6 @@ def try_in_blocks(
     stop_at: float,
     row_weight: NDArray[np.float64] | None,
     choices: Mapping[int, Choice],
-    foreseen: Callable[[Sequence[str], Cells, Mapping[str, CellModel]], list[ExpertTask]],
     **how: Any,
 ) -> Trial:
     """`try_experts` in each block of columns, as one trial; in all columns at once where each may inform all others."""
@@ -46,7 +44,7 @@ def try_in_blocks(
     if not blocks or len(blocks[0].columns) == len(layout):
         return try_experts(
             experts, layout, values, missing, columns, wanted=wanted, n_splits=n_splits, seed=seed, stop_at=stop_at,
-            choices=choices, foreseen=foreseen, **shared,
+            choices=choices, **shared,
         )  # fmt: skip
     rows = sample_rows_to_try(missing, generator(seed, "hidden"), stop_at, row_weight)
     n_splits = n_splits or n_splits_for(missing[rows], layout, columns, draws=draws)

@@ -45,8 +45,8 @@ class Columns:
         never = np.array([code.has_labels or code.kind == ColumnKind.ORDERED for code in codes], dtype=bool)
         few = [len(few_values(values[~missing[:, k], k])) > 0 for k in range(len(layout))]
         farthest = np.where(never | few, FARTHEST, _FARTHEST)
-        z = np.where(missing, np.nan, scaler.apply(np.where(missing, 0, values))).clip(-farthest, farthest)
-        low, high = np.nanmin(z, axis=0), np.nanmax(z, axis=0)
+        z = scaler.apply(np.where(missing, 0, values)).clip(-farthest, farthest)
+        low, high = np.where(missing, np.inf, z).min(axis=0), np.where(missing, -np.inf, z).max(axis=0)
         return cls(scaler, np.unique(layout.groups, return_inverse=True)[1], low, high, farthest)
 
     def clip_outliers(self, values: NDArray[np.floating], missing: NDArray[np.bool_]) -> NDArray[np.float64]:

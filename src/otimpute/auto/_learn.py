@@ -21,7 +21,7 @@ from ._class_chances import ClassChances, HiddenLabels, calibrate, class_chances
 from ._columns import Cells, Columns
 from ._draws import DrawRule
 from ._error_bars import ErrorBars, describe_cells
-from ._experts import MIXTURE
+from ._experts import MIXTURE, ExpertFit, ExpertTask, fit_experts_to
 from ._left_out import OUT_OF_TIME, LeftOut
 from ._model import AutoModel
 from ._panel import FittedExperts, WholeTable, disagreement, fit_experts
@@ -72,11 +72,15 @@ def learn(
         needed=(MIXTURE,) if draws else (), stop_at=begun + limit,
         row_weight=None if row_weight is None else row_weight[rows],
     )  # fmt: skip
-    trial = try_in_blocks(
-        experts, layout, values, missing, columns, wanted=missing if wanted is None else wanted, draws=draws,
-        n_splits=n_splits, seed=seed, n_threads=n_threads, stop_at=begun + _FOR_TRIAL * limit, progress=progress,
-        row_weight=row_weight, choices=choices or {}, foreseen=table.foreseen,
-    )  # fmt: skip
+
+    def try_them() -> Trial:
+        return try_in_blocks(
+            experts, layout, values, missing, columns, wanted=missing if wanted is None else wanted, draws=draws,
+            n_splits=n_splits, seed=seed, n_threads=n_threads, stop_at=begun + _FOR_TRIAL * limit, progress=progress,
+            row_weight=row_weight, choices=choices or {},
+        )  # fmt: skip
+
+    trial, done = _beside(try_them, table.foreseen, n_threads)
     tried, weighed = trial.names, weigh(trial, columns)
     if np.isfinite(limit):
         trial, weighed, n_rows = plan_final_fit(
@@ -88,7 +92,7 @@ def learn(
             table, values=values[rows], missing=missing[rows], row_weight=None if row_weight is None else row_weight[rows]
         )
     no_time = {name: OUT_OF_TIME for name in tried if name not in trial.names}
-    fitted = fit_experts(table, trial, weighed.weights)
+    fitted = fit_experts(table, trial, weighed.weights, done)
     if fitted.left_out.keys() & set(trial.names):  # what is said must be about those that are left
         trial = replace(trial.only(fitted.names), left_out={**trial.left_out, **fitted.left_out})
         weighed = weigh(trial, columns)
@@ -105,6 +109,20 @@ def learn(
     with Workers(n_threads) as workers:
         cells, bars = _fill(model, values, missing, rows, fitted.guesses, keys, workers)
     return Learned(model, cells, bars, trial, weighed, hidden_labels, {**trial.left_out, **no_time, **fitted.left_out})
+
+
+def _beside(
+    try_them: Callable[[], Trial], tasks: Sequence[ExpertTask], n_threads: int
+) -> tuple[Trial, Mapping[str, ExpertFit]]:
+    """The trial, and beside it what several threads find the time for: the last fits of some experts, by name."""
+    found: list[Trial] = []
+    done: dict[str, ExpertFit] = {}
+    work: list[Callable[[], None]] = [lambda: found.append(try_them())]
+    if n_threads > 1:
+        work += [lambda task=task: done.update(fit_experts_to([task], n_threads)) for task in tasks]  # type: ignore[misc]
+    with Workers(n_threads) as workers:
+        workers.map(lambda part: part(), work)
+    return found[0], done
 
 
 def _calibrated(

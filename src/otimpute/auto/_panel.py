@@ -19,7 +19,7 @@ from ..exceptions import DivergedError
 from ..fitting import BlockModel, CellModel, ColumnLayout, ModelOf, columns_of
 from ._choices import Choice, named_in
 from ._columns import Cells, Columns
-from ._experts import MEAN, MODELS, NO_LIMIT, Clock, ExpertTask, fit_experts_to
+from ._experts import MEAN, MIXTURE, MODELS, NO_LIMIT, Clock, ExpertFit, ExpertTask, fit_experts_to
 from ._left_out import LeftOut
 from ._trial import Trial, share_out
 from ._weights import combine
@@ -128,12 +128,14 @@ class WholeTable:
             name, expert, self.values, self.missing, self.layout, self.seed, start, self.row_weight, in_any_case=in_any_case
         )
 
-    def foreseen(self, names: Sequence[str], first_weights: Cells, tried: Mapping[str, CellModel]) -> list[ExpertTask]:
-        """What will be done in the end anyway, known before those who refine are tried; nothing where time is limited."""
-        if np.isfinite(self.stop_at):
-            return []
-        starting = [name for k, name in enumerate(names) if first_weights[:, k].any()]
-        return [self.task(name, tried[name]) for name in names if name in {*self.always, *self.needed, *starting}]
+    @property
+    def foreseen(self) -> list[ExpertTask]:
+        """What will be done in the end, as far as can be told before the trial; nothing where time is limited.
+
+        A mixture nearly always counts somewhere. If it does not, threads made one in vain, which were idle mostly.
+        """
+        names = {*self.always, *self.needed, MIXTURE}
+        return [] if np.isfinite(self.stop_at) else [self.task(name, None) for name in self.experts if name in names]
 
     @property
     def always(self) -> list[str]:
@@ -142,14 +144,17 @@ class WholeTable:
         return [MEAN, *of_gaussians]
 
 
-def fit_experts(table: WholeTable, trial: Trial, weights: Cells) -> FittedExperts:
-    """Fit the experts that count to the whole table. Those without weight in any column are not fitted, unless needed."""
+def fit_experts(table: WholeTable, trial: Trial, weights: Cells, done: Mapping[str, ExpertFit]) -> FittedExperts:
+    """Fit the experts that count to the whole table, but for those that are ``done``.
+
+    Those without weight in any column are not fitted, unless needed.
+    """
     column = columns_of(table.missing)
     left_out: dict[str, LeftOut] = {}
 
     def fit(names: Sequence[str], clock: Clock, start: Cells | None = None) -> tuple[list[str], list[CellModel], list[Cells]]:
-        tasks = [table.task(name, trial.fitted.get(name), start) for name in names if name not in trial.foreseen]
-        fits = {**trial.foreseen, **fit_experts_to(tasks, table.n_threads, clock)}
+        tasks = [table.task(name, trial.fitted.get(name), start) for name in names if name not in done]
+        fits = {**done, **fit_experts_to(tasks, table.n_threads, clock)}
         left_out.update({name: failure for name in names if (failure := fits[name].failure) is not None})
         able = [name for name in names if name not in left_out]
         guesses = [table.columns.standardise(fits[name].cells, column) for name in able]

@@ -54,7 +54,6 @@ class Trial:
     pool: NDArray[np.int64] | None = None  # [n_groups]: columns whose weights borrow from each other; None: all do
     row_weight: Cells | None = None  # [N]: how often the cell's row counts
     choices: Mapping[int, Choice] = field(default_factory=dict)  # by column, the experts that may count there; else all
-    foreseen: Mapping[str, ExpertFit] = field(default_factory=dict)  # what was done meanwhile for the time after the trial
 
     @property
     def allowed(self) -> NDArray[np.bool_] | None:
@@ -100,15 +99,13 @@ def try_experts(
     rows: NDArray[np.int64] | None = None,
     row_weight: Cells | None = None,
     choices: Mapping[int, Choice] | None = None,
-    foreseen: Callable[[Sequence[str], Cells, Mapping[str, CellModel]], list[ExpertTask]] = lambda *_: [],
 ) -> Trial:
     """Hide values several times the way values are missing, let all experts fill them in, and see.
 
     Experts that refine start from the best combination of the others, as they will in the end. Where time is short, there are
     fewer splits, and experts that take too long for one are left out, unless a column has a choice of its own that names them.
     Values are hidden in columns that are imputed; ``wanted`` are the missing entries that count as such, ``rows`` those to try,
-    if they are chosen already. Once those who do not refine are tried, ``foreseen`` tells from their names, weights and models
-    what will be done after the trial anyway: threads for which too little is left of the trial begin with it.
+    if they are chosen already.
     """
     rng = generator(seed, "hidden")
     rows = sample_rows_to_try(missing, rng, stop_at, row_weight) if rows is None else rows
@@ -134,9 +131,7 @@ def try_experts(
     second = [name for name, expert in experts.items() if expert.refines]
     fits: dict[Any, ExpertFit] = {}  # by name and split; of the whole table by name
 
-    def fit_all(
-        names: list[str], starts: Sequence[Cells | None], n_after: int, time_after: float, beside: Sequence[ExpertTask] = ()
-    ) -> list[str]:
+    def fit_all(names: list[str], starts: Sequence[Cells | None], n_after: int, time_after: float) -> list[str]:
         """Have all splits filled in, or as many as there is time for; who could do so."""
         begun, own_layout = time.perf_counter(), layout.of_some_rows()
         at_once = len(holes) if math.isinf(stop_at) else 1  # splits
@@ -153,7 +148,7 @@ def try_experts(
                 for name in names
             ]  # fmt: skip
             clock = Clock(stop_at, len(names) + n_after if s == 0 else 1, n_threads)
-            fits.update(fit_experts_to([*tasks, *(beside if s == 0 else ())], n_threads, clock))
+            fits.update(fit_experts_to(tasks, n_threads, clock))
             progress(len(fits), (len(holes) + 1) * len(experts))
         return [name for name in names if all(fits[name, s].fit is not None for s in range(len(holes)))]
 
@@ -180,8 +175,7 @@ def try_experts(
         columns.restore(combine(guess, first_weights[columns.group[columns_of(hole)]]), hole)
         for guess, hole in zip(of_first, holes, strict=True)
     ]
-    fitted = {name: fits[name, 0].model for name in able}
-    able_to_refine = fit_all(second, starts, 0, 1.0, foreseen(able, first_weights, fitted))
+    able_to_refine = fit_all(second, starts, 0, 1.0)
     names, n_done = (*able, *able_to_refine), len(holes)
     everyone = [np.hstack(both) for both in zip(of_first, guesses_of(able_to_refine), strict=False)]
     hidden = hidden[:n_done]
@@ -205,18 +199,13 @@ def try_experts(
                 for s, (hole, each) in enumerate(zip(holes, hidden, strict=True))
             ]
         ),
-        left_out={
-            key[0]: each.failure
-            for key, each in fits.items()
-            if each.failure is not None and isinstance(key, tuple) and key[0] not in names
-        },
+        left_out={key[0]: each.failure for key, each in fits.items() if each.failure is not None and key[0] not in names},
         rows=rows,
         odds=how.odds if weight is None else how.odds * weight[:, None],
         seconds={name: float(np.mean([fits[name, s].seconds for s in range(n_done)])) for name in names},
         fitted={name: fits[name, 0].model for name in names},
         row_weight=counts,
         choices=choices or {},
-        foreseen={key: each for key, each in fits.items() if isinstance(key, str)},
     )
 
 

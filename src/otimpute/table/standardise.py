@@ -14,10 +14,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .._stored import Array, Real, stored
-from .._threads import each_in_threads
+from .._threads import FEW, each_in_threads, workers_in_use
 
 FARTHEST = 50.0
 _FARTHEST_OF_ALL = 1e30  # where outliers count too: what squares and single precision can hold
+_LARGEST_POWER = 1000  # of two that is a number, as is one divided by it
 _FEWEST_FOR_OUTLIERS = 10  # of fewer values none can be called an outlier
 
 
@@ -44,13 +45,14 @@ class Standardiser:
         rescale: bool = True,
         robust: bool = True,
         scaled: NDArray[np.bool_] | None = None,
-        n_threads: int = 1,
+        n_threads: int | None = None,
         row_weight: NDArray[np.float64] | None = None,
     ) -> Standardiser:
         """Learn from the observed entries.
 
         With ``rescale=False`` columns are centred only, as those that are ``scaled`` always are; with ``robust=False``
-        outliers count like any other value. Mean and spread are weighted where rows have a ``row_weight [n]``.
+        outliers count like any other value. Mean and spread are weighted where rows have a ``row_weight [n]``. Without
+        ``n_threads`` some of those in use for the fit share the columns.
 
         >>> table = np.array([[1e300, 5.0], [3e300, 5.0]])
         >>> scaler = Standardiser.fit(table, np.zeros((2, 2), dtype=bool))
@@ -77,19 +79,21 @@ class Standardiser:
             centre[k] = np.average(column, weights=own_weight)
             spread[k] = _spread(column, centre[k], own_weight) if to_rescale else 1.0
 
-        each_in_threads(fit_column, range(d), n_threads)
+        if n_threads is None:
+            workers_in_use().map(fit_column, range(d), most_threads=FEW)
+        else:
+            each_in_threads(fit_column, range(d), n_threads)
         limit = np.inf if not rescale else FARTHEST if robust else _FARTHEST_OF_ALL
         return cls(exponent, centre, spread, limit)
 
     def apply(self, values: NDArray[np.floating], columns: NDArray[np.int64] | None = None) -> NDArray[np.float64]:
         """Standardised copy of all, or some, ``columns`` of a table."""
-        columns = np.arange(values.shape[1]) if columns is None else columns
-        z = np.empty((len(values), len(columns)))
+        if columns is not None:
+            return self.only(columns).apply(values[:, columns])
         with np.errstate(over="ignore"):  # an outlier may be too far for its column's scale: the clip brings it back
-            for place, k in enumerate(columns):
-                z[:, place] = np.ldexp(values[:, k].astype(np.float64), -self.exponent[k])
-                z[:, place] -= self.centre[k]
-                z[:, place] /= self.spread[k] or 1.0
+            z = _times_power(values, -self.exponent)
+            z -= self.centre
+            z /= np.where(self.spread > 0, self.spread, 1.0)
         return np.clip(z, -self.limit, self.limit, out=z)
 
     @property
@@ -102,16 +106,30 @@ class Standardiser:
         """Standardised entries, the entry at place i being of column ``columns[i]``; those of one-valued columns are 0."""
         spread = np.where(self.spread > 0, self.spread, np.inf)[columns]
         with np.errstate(over="ignore"):
-            z = (np.ldexp(values.astype(np.float64), -self.exponent[columns]) - self.centre[columns]) / spread
+            z = (_times_power(values, -self.exponent, columns) - self.centre[columns]) / spread
         return np.clip(z, -self.limit, self.limit)
 
     def restore(self, z: NDArray[np.floating], columns: NDArray[np.int64]) -> NDArray[np.float64]:
         """Original units of standardised entries ``z``, the entry at place i being of column ``columns[i]``."""
         scaled = z.astype(np.float64) * self.spread[columns] + self.centre[columns]
         with np.errstate(over="ignore"):
-            restored = np.ldexp(scaled, self.exponent[columns])
+            restored = _times_power(scaled, self.exponent, columns)
         largest = np.finfo(np.float64).max
         return np.clip(restored, -largest, largest)
+
+
+def _times_power(
+    values: NDArray[np.floating], exponent: NDArray[np.int32], columns: NDArray[np.int64] | None = None
+) -> NDArray[np.float64]:
+    """``values · 2^exponent`` in double precision, by column; of entries, the one at place i being of column ``columns[i]``.
+
+    >>> _times_power(np.array([[3.0, 1e-300]]), np.array([-1, 1030])).tolist() == [[1.5, 1e-300 * 2.0**1000 * 2.0**30]]
+    True
+    """
+    if np.abs(exponent).max(initial=0) <= _LARGEST_POWER:  # the same numbers, several times as fast
+        power = np.ldexp(1.0, exponent)
+        return np.asarray(np.multiply(values, power if columns is None else power[columns], dtype=np.float64))
+    return np.asarray(np.ldexp(values.astype(np.float64), exponent if columns is None else exponent[columns]))
 
 
 def _spread(column: NDArray[np.float64], mean: float, weight: NDArray[np.float64] | None) -> float:
