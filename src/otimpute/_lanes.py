@@ -271,3 +271,15 @@ def exp(x):  # type: ignore[no-untyped-def]
     for k in range(13, 0, -1):
         series = series * r * spread(1.0 / k) + spread(1.0)
     return _times_power(series, n)
+
+
+@intrinsic
+def add_to(context: Any, counters: Any, place: Any, number: Any) -> Any:  # noqa: ARG001
+    """Add to one of some counters that threads share, and return what it was before; what they wrote until then is seen."""
+
+    def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        counters, place, number = args
+        data = context.make_array(signature.args[0])(context, builder, counters).data
+        return builder.atomic_rmw("add", builder.gep(data, [place]), number, "acq_rel")
+
+    return types.int64(counters, types.intp, types.int64), generate

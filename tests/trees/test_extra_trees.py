@@ -186,13 +186,27 @@ def test_the_number_of_workers_changes_no_tree(n_threads):
             np.testing.assert_array_equal(getattr(alone, field), getattr(together, field))
 
 
-def test_predictions_that_come_with_a_forest_are_its_own():
-    table = np.random.default_rng(13).normal(size=(90, 4))
-    asked = {"n_trees": 13, "max_features": 0.75, "min_samples_leaf": 2, "rng": np.random.default_rng(0)}
-    rows, others = np.arange(60), np.arange(60, 90)
-    ((forest, found),) = grow_extra_trees(table, [np.array([0, 3])], [np.array([1, 2])], [rows], [others], **asked)
-    assert len(forest.parts) > 1
-    np.testing.assert_allclose(found, forest.whole().predict(table[others]), rtol=1e-12, atol=1e-15)
+@pytest.mark.parametrize("weighed", [False, True])
+@pytest.mark.parametrize("n_threads", [1, 3])
+def test_predictions_that_come_with_forests_are_their_own(n_threads, weighed):
+    table = np.random.default_rng(13).normal(size=(90, 5))
+    columns, inputs = [np.array([0, 3]), np.array([1]), np.array([2])], [np.array([1, 2, 4]), np.array([0]), np.array([3, 4])]
+    rows, others = [np.arange(60), np.arange(90), np.arange(20, 90)], [np.arange(60, 90), np.arange(0), np.arange(20)]
+    asked = {"n_trees": 13, "max_features": 0.75, "min_samples_leaf": 2}
+    asked["row_weight"] = np.random.default_rng(14).uniform(0.5, 3, 90) if weighed else None
+    found = []
+    with Workers(n_threads) as workers:  # in memory of theirs, which is used again where trees are not kept
+        for with_trees in (True, False):
+            grown = grow_extra_trees(
+                table, columns, inputs, rows, others,
+                rng=np.random.default_rng(0), workers=workers, with_trees=with_trees, **asked,
+            )  # fmt: skip
+            found.append(grown)
+    for (forest, predicted), (without_trees, again), its_rows in zip(*found, others, strict=True):
+        assert len(forest.parts) > 1
+        assert without_trees.parts == []
+        np.testing.assert_allclose(predicted, forest.whole().predict(table[its_rows]), rtol=1e-12, atol=1e-15)
+        np.testing.assert_array_equal(again, predicted)
 
 
 def test_all_of_many_inputs_are_used():

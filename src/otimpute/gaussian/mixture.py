@@ -158,6 +158,7 @@ class _Part:
 
     def __init__(self, missing: NDArray[np.bool_], chunks: list[NDArray[np.int64]], n_blocks: int, most_of_factor: int):
         self.missing, self.chunks = missing, chunks
+        self.rows, self.ends = np.concatenate(chunks), np.cumsum([len(rows) for rows in chunks])
         d, most = missing.shape[1], max(map(len, chunks))
         self.memory = (
             np.empty((most, d), np.int64),
@@ -172,12 +173,12 @@ class _Part:
     def weigh(self, filled: NDArray[np.float64], prepared: tuple[NDArray[np.float64], ...]) -> Iterator[NDArray[np.int64]]:
         """Fill the rows, chunk by chunk; which rows they were. What else was found out about them is in the memory."""
         for rows in self.chunks:
-            self._weigh(filled, prepared, [rows], _NO_WEIGHT, [_NO_SUMS] * 3)
+            self._weigh(filled, prepared, _NO_WEIGHT, [_NO_SUMS] * 3, rows, np.array([len(rows)]))
             yield rows
 
     def fill(self, filled: NDArray[np.float64], prepared: tuple[NDArray[np.float64], ...]) -> None:
         """Fill the rows."""
-        self._weigh(filled, prepared, self.chunks, _NO_WEIGHT, [_NO_SUMS] * 3)
+        self._weigh(filled, prepared, _NO_WEIGHT, [_NO_SUMS] * 3, self.rows, self.ends)
 
     def learn(
         self,
@@ -192,20 +193,20 @@ class _Part:
         self.sums = self.sums or [np.empty(each.shape) for each in prepared]
         for each in self.sums:
             each[:] = 0
-        self._weigh(filled, prepared, self.chunks, _NO_WEIGHT if row_weight is None else row_weight, self.sums)
+        self._weigh(filled, prepared, _NO_WEIGHT if row_weight is None else row_weight, self.sums, self.rows, self.ends)
         return self.sums
 
     def _weigh(
         self,
         filled: NDArray[np.float64],
         prepared: tuple[NDArray[np.float64], ...],
-        chunks: list[NDArray[np.int64]],
         row_weight: NDArray[np.float64],
         sums: list[NDArray[np.float64]],
+        rows: NDArray[np.int64],
+        ends: NDArray[np.int64],
     ) -> None:
-        """One call for many chunks: between calls threads would wait for each other."""
-        ends = np.cumsum([len(rows) for rows in chunks])
-        weigh_rows(filled, self.missing, np.concatenate(chunks), ends, row_weight, *prepared, *self.memory, *sums)
+        """One call for all chunks, where they end: between calls threads would wait for each other."""
+        weigh_rows(filled, self.missing, rows, ends, row_weight, *prepared, *self.memory, *sums)
 
     def count(
         self,

@@ -7,8 +7,8 @@ next to each other in memory and are compared with their thresholds at once, by 
 
 from __future__ import annotations
 
-import threading
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from .._compile import compiled
 from .._lanes import (
     NARROW_WIDTH,
+    add_to,
     choose_less,
     lane_of,
     larger,
@@ -27,7 +28,7 @@ from .._lanes import (
     store,
 )
 from .._splitmix import mix as plain_mix
-from .._threads import ALONE, Workers, own_memory
+from .._threads import ALONE, FEW, Workers, own_memory
 from .forest import GrownForest, Trees, add_trees
 
 _MOST_AT_ONCE, _ROWS_AT_ONCE = 5, 5000  # trees, and rows of them
@@ -72,57 +73,111 @@ def grow_extra_trees(
     True
     """
     single = np.asarray(table, np.float32, order="C")  # the precision in which rows go down a tree
-    groups = [
-        np.array_split(seeds, n_trees if row_weight is not None else -(-n_trees // _at_once(len(its_rows), max_rows)))
-        for seeds, its_rows in zip(_seeds(rng, len(columns), n_trees), rows, strict=True)
-    ]
-    totals = [
-        np.zeros((len(of_column), len(others), len(targets)))
-        for of_column, others, targets in zip(groups, other_rows, columns, strict=True)
-    ]
-    means = [np.empty(0)] * len(columns)
-    to_grow, done = [len(of_column) for of_column in groups], threading.Lock()
+    seeds = _seeds(rng, len(columns), n_trees).ravel()
+    n_parts = np.array([n_trees if row_weight is not None else -(-n_trees // _at_once(len(each), max_rows)) for each in rows])
+    # Pieces are some trees of a forest, which threads take one after the other within compiled code: to come back for each,
+    # they would wait for each other.
+    place = np.repeat(np.arange(len(columns)), n_parts)
+    part = np.arange(len(place)) - (np.cumsum(n_parts) - n_parts)[place]
+    first_seed = place * n_trees + part * n_trees // n_parts[place]
+    after_seed = place * n_trees + (part + 1) * n_trees // n_parts[place]
+    its_rows, which_rows = rows, place
+    if row_weight is not None:
 
-    def grow(task: tuple[int, int]) -> Trees | None:
-        """Some trees of a forest. Between compiled loops threads wait for each other, so there is one of them."""
-        place, part = task
-        its_rows, n_targets, seeds = rows[place], len(columns[place]), groups[place][part]
-        if row_weight is not None:
-            its_rows = its_rows.take(_repeated(row_weight[its_rows], seeds[0]))
-        n, width = len(its_rows), -(-len(inputs[place]) // NARROW_WIDTH) * NARROW_WIDTH
-        per_tree = n if max_rows is None else min(n, max_rows)
-        most_leaves = len(seeds) * max(per_tree // min_samples_leaf, 1)
-        trees = Trees(
-            np.empty(len(seeds), np.int32),
-            own_memory("children", (2 * most_leaves,), np.int32),
-            own_memory("features of nodes", (2 * most_leaves,), np.int16),
-            own_memory("thresholds", (2 * most_leaves,), np.float32),
-            own_memory("values of leaves", (most_leaves, n_targets), np.float32),
-        )
+        def draw(piece: int) -> NDArray[np.int64]:
+            of_forest = rows[place[piece]]
+            return np.asarray(of_forest[_repeated(row_weight[of_forest], seeds[first_seed[piece]])])
+
+        which_rows = np.arange(len(place))
+        its_rows = workers.map(draw, which_rows.tolist(), most_threads=FEW)
+    all_rows, rows_begin = _joined(its_rows)
+    all_inputs, inputs_begin = _joined(inputs)
+    all_columns, columns_begin = _joined(columns)
+    all_others, others_begin = _joined(other_rows)
+    n_rows, n_inputs, n_targets, n_others = (np.diff(each) for each in (rows_begin, inputs_begin, columns_begin, others_begin))
+    means_begin = np.append(0, np.cumsum(n_others * n_targets))
+    totals_end = np.cumsum((n_others * n_targets)[place])
+    per_tree = n_rows if max_rows is None else np.minimum(n_rows, max_rows)
+    most_leaves = (after_seed - first_seed) * np.maximum(per_tree[which_rows] // min_samples_leaf, 1)
+    nodes, values = ((np.cumsum(each) - each) * with_trees for each in (2 * most_leaves, most_leaves * n_targets[place]))
+    pieces = np.column_stack(
+        [
+            place, rows_begin[which_rows], rows_begin[which_rows + 1], inputs_begin[place], inputs_begin[place + 1],
+            columns_begin[place], columns_begin[place + 1], others_begin[place], others_begin[place + 1],
+            first_seed, after_seed, nodes, values, most_leaves, totals_end - (n_others * n_targets)[place],
+        ]
+    )  # fmt: skip
+    counters = np.append(0, n_parts)  # pieces that were taken; of every forest those that are not done
+    totals, means, sizes = np.empty(totals_end[-1:].sum()), np.empty(means_begin[-1]), np.empty((len(pieces), 2), np.int64)
+    of_pieces = _Nodes.of(most_leaves.sum(), (most_leaves * n_targets[place]).sum(), _new_memory) if with_trees else None
+    roots = np.empty(len(seeds), np.int32)
+
+    def grow(_: int) -> None:
+        if counters[0] >= len(pieces):
+            return
+        n, each = int(per_tree.max()), int(n_targets.max())
+        own = of_pieces or _Nodes.of(most_leaves.max(), most_leaves.max() * each, own_memory)
         memory = (
-            own_memory("features", (per_tree, width), np.float32),
-            own_memory("targets", (per_tree, n_targets), np.float32),
-            own_memory("rows of nodes", (2, n), np.uint32),
-            own_memory("nodes to split", (per_tree + 2, 3), np.uint64),
-            own_memory("sums of nodes", (per_tree + 2, n_targets + 1), np.float64),
+            own_memory("features", (n * -(-int(n_inputs.max()) // NARROW_WIDTH) * NARROW_WIDTH,), np.float32),
+            own_memory("targets", (n * each,), np.float32),
+            own_memory("rows of nodes", (2, int(n_rows.max())), np.uint32),
+            own_memory("nodes to split", (n + 2, 3), np.uint64),
+            own_memory("sums of nodes", (n + 2, each + 1), np.float64),
         )
-        n_nodes, n_leaves = _grow(
-            single, its_rows, inputs[place], columns[place], np.float32(max_features), min_samples_leaf, per_tree, seeds,
-            *memory, *trees, other_rows[place], totals[place][part],
+        _grow_pieces(
+            counters, pieces, single, all_rows, all_inputs, all_columns, all_others, seeds, np.float32(max_features),
+            min_samples_leaf, n if max_rows is None else max_rows, *memory, roots, *own, totals, means_begin, means,
+            sizes, n_trees,
         )  # fmt: skip
-        with done:
-            to_grow[place] -= 1
-            is_last = to_grow[place] == 0
-        if is_last:  # while other threads still grow trees
-            means[place] = totals[place].sum(axis=0) / n_trees
-        return trees.of_size(n_nodes, n_leaves) if with_trees else None
 
-    grown = iter(workers.map(grow, [(place, part) for place, of_column in enumerate(groups) for part in range(len(of_column))]))
+    workers.map(grow, range(min(workers.n_threads, len(pieces))))
     forests = []
-    for its_columns, its_inputs, of_column, mean in zip(columns, inputs, groups, means, strict=True):
-        parts = [next(grown) for _ in of_column]
-        forests.append((GrownForest(its_columns, its_inputs, [part for part in parts if part is not None]), mean))
+    for k, (its_columns, its_inputs) in enumerate(zip(columns, inputs, strict=True)):
+        parts = [] if of_pieces is None else [
+            of_pieces.trees(roots[first_seed[p] : after_seed[p]], nodes[p], values[p], sizes[p], len(its_columns))
+            for p in np.flatnonzero(place == k)
+        ]  # fmt: skip
+        mean = means[means_begin[k] : means_begin[k + 1]].reshape(-1, len(its_columns))
+        forests.append((GrownForest(its_columns, its_inputs, parts), mean))
     return forests
+
+
+class _Nodes(NamedTuple):
+    """Memory for nodes of trees."""
+
+    child: NDArray[np.int32]
+    feature: NDArray[np.int16]
+    threshold: NDArray[np.float32]
+    value: NDArray[np.float32]  # of leaves, one after the other
+
+    @classmethod
+    def of(cls, n_leaves: int, n_values: int, memory: Callable[[str, tuple[int, ...], Any], NDArray[Any]]) -> _Nodes:
+        """For so many leaves, with so many values in all."""
+        n_nodes = (2 * int(n_leaves),)
+        return cls(
+            memory("children", n_nodes, np.int32),
+            memory("features of nodes", n_nodes, np.int16),
+            memory("thresholds", n_nodes, np.float32),
+            memory("values of leaves", (int(n_values),), np.float32),
+        )
+
+    def trees(
+        self, roots: NDArray[np.int32], first_node: int, first_value: int, size: NDArray[np.int64], n_targets: int
+    ) -> Trees:
+        """A copy of some trees."""
+        n_nodes, n_leaves = size
+        mine = slice(first_node, first_node + n_nodes)
+        value = self.value[first_value : first_value + n_leaves * n_targets].reshape(n_leaves, n_targets)
+        return Trees(roots, self.child[mine].copy(), self.feature[mine].copy(), self.threshold[mine].copy(), value.copy())
+
+
+def _new_memory(_: str, shape: tuple[int, ...], dtype: Any) -> NDArray[Any]:
+    return np.empty(shape, dtype)
+
+
+def _joined(arrays: Sequence[NDArray[np.int64]]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Arrays one after the other, and where each begins, and the end."""
+    return np.concatenate(arrays), np.cumsum([0, *map(len, arrays)])
 
 
 def _at_once(n_rows: int, max_rows: int | None) -> int:
@@ -143,6 +198,49 @@ def _repeated(weight: NDArray[np.float64], seed: np.uint32) -> NDArray[np.int64]
 
 def _seeds(rng: np.random.Generator, n_forests: int, n_trees: int) -> NDArray[np.uint32]:
     return rng.integers(2**32, size=(n_forests, n_trees), dtype=np.uint32)
+
+
+@compiled
+def _grow_pieces(  # type: ignore[no-untyped-def]
+    counters, pieces, table, all_rows, all_inputs, all_columns, all_others, all_seeds, tried, min_leaf, max_rows,
+    all_features, all_targets, parted, waiting, sums, all_roots, child, feature, threshold, value, totals, means_begin, means,
+    sizes, n_trees,
+):  # fmt: skip
+    """Take pieces and grow their trees, until there are none left; who has done the last one of a forest averages it.
+
+    How many nodes and leaves a piece has is noted among the ``sizes``.
+    """
+    while True:
+        k = add_to(counters, 0, 1)
+        if k >= pieces.shape[0]:
+            break
+        piece = pieces[k]
+        place = piece[0]
+        rows, inputs = all_rows[piece[1] : piece[2]], all_inputs[piece[3] : piece[4]]
+        columns, others = all_columns[piece[5] : piece[6]], all_others[piece[7] : piece[8]]
+        seeds, roots = all_seeds[piece[9] : piece[10]], all_roots[piece[9] : piece[10]]
+        n_targets, n_leaves = columns.shape[0], piece[13]
+        per_tree, width = min(rows.shape[0], max_rows), (inputs.shape[0] + NARROW_WIDTH - 1) // NARROW_WIDTH * NARROW_WIDTH
+        total = totals[piece[14] : piece[14] + others.shape[0] * n_targets].reshape((others.shape[0], n_targets))
+        total[:] = 0
+        sizes[k, 0], sizes[k, 1] = _grow(
+            table, rows, inputs, columns, tried, min_leaf, per_tree, seeds,
+            all_features[: per_tree * width].reshape((per_tree, width)),
+            all_targets[: per_tree * n_targets].reshape((per_tree, n_targets)), parted, waiting, sums, roots,
+            child[piece[11] : piece[11] + 2 * n_leaves], feature[piece[11] : piece[11] + 2 * n_leaves],
+            threshold[piece[11] : piece[11] + 2 * n_leaves],
+            value[piece[12] : piece[12] + n_leaves * n_targets].reshape((n_leaves, n_targets)), others, total,
+        )  # fmt: skip
+        if add_to(counters, 1 + place, -1) == 1:
+            first, after = means_begin[place], means_begin[place + 1]
+            mean = means[first:after]
+            mean[:] = 0
+            for p in range(pieces.shape[0]):
+                if pieces[p, 0] == place:
+                    for i in range(after - first):
+                        mean[i] += totals[pieces[p, 14] + i]
+            for i in range(after - first):
+                mean[i] /= n_trees
 
 
 @compiled

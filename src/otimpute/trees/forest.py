@@ -74,11 +74,6 @@ class Trees(NamedTuple):
     threshold: NDArray[np.float32]
     value: NDArray[np.float32]
 
-    def of_size(self, n_nodes: int, n_leaves: int) -> Trees:
-        """A copy of so many nodes and leaves."""
-        child, feature, threshold = self.child[:n_nodes], self.feature[:n_nodes], self.threshold[:n_nodes]
-        return Trees(self.roots, child.copy(), feature.copy(), threshold.copy(), self.value[:n_leaves].copy())
-
     def add_up(self, table: NDArray[np.float32], rows: NDArray[np.int64], inputs: NDArray[np.int64]) -> NDArray[np.float64]:
         """The sum of their predictions ``[n, K]`` for some rows of a table."""
         total = np.zeros((len(rows), self.value.shape[1]))
