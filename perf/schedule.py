@@ -26,6 +26,8 @@ from auto import compile_all, make, table  # isort: skip (it sets the threads of
 
 import numpy as np
 
+SHARED_OUT_INSIDE = ("extra_trees.py:grow_extra_trees",)  # jobs whose items take pieces until none are left: the first all
+
 
 @dataclass
 class Job:
@@ -67,6 +69,9 @@ def note_pieces(n: int, d: int, n_jobs: int) -> list[float | Job]:
             pause()
             within.pop()
             paths.pop()
+        if place in SHARED_OUT_INSIDE:
+            evenly = sum(step for item in job.items for step in item if isinstance(step, float)) / max(len(job.items), 1)
+            job.items[:] = [[evenly] for _ in job.items]
         since[0] = time.thread_time()
         return found
 

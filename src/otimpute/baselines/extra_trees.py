@@ -133,8 +133,9 @@ class ExtraTreesImputer(RefiningImputer):
             [np.flatnonzero(holes[:, columns[0]] == is_missing) for columns in targets] for is_missing in (False, True)
         )
         cells = [where[:, None] * rows.shape[1] + columns for where, columns in zip(missing, targets, strict=True)]
-        current = rows.astype(np.float32)  # what trees see
-        completed = np.where(holes, 0, rows)
+        current = rows.astype(np.float32, order="C")  # what trees see
+        completed = np.ascontiguousarray(np.where(holes, 0, rows))
+        cells_of_trees, cells_of_rounds = current.reshape(-1), completed.reshape(-1)  # views
         last: list[GrownForest] = []
         with Workers(n_threads(self.n_jobs)) as workers:
             for k in range(self.n_rounds):
@@ -157,8 +158,8 @@ class ExtraTreesImputer(RefiningImputer):
                         with_trees=is_last,
                     )
                     for (forest, found), its_cells in zip(grown, cells[turn], strict=True):
-                        current.reshape(-1)[its_cells] = found
-                        completed.reshape(-1)[its_cells] += found / self.n_rounds
+                        cells_of_trees[its_cells] = found
+                        cells_of_rounds[its_cells] += found / self.n_rounds
                         last += [forest] if is_last else []
             forests = workers.map(GrownForest.whole, last, most_threads=FEW)
         return RowFit(completed, LastForests(forests))

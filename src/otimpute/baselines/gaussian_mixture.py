@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Unpack
@@ -241,10 +242,10 @@ class GaussianMixtureImputer(StandardisedImputer):
             start = gaussian.fill(rows, holes, workers, torch_device=torch_device)
             check_deadline(deadline)
 
-            def fit(size_and_place: tuple[int, int]) -> MixtureModel | None:
-                size, place = size_and_place
+            def fit(place_and_size: tuple[int, int]) -> tuple[int, MixtureModel | None]:
+                place, size = place_and_size
                 try:
-                    return fit_mixture(
+                    return place, fit_mixture(
                         rows,
                         holes,
                         size,
@@ -259,11 +260,12 @@ class GaussianMixtureImputer(StandardisedImputer):
                         row_weight=training.row_weight,
                     )
                 except OutOfTime:
-                    return None
+                    return place, None
 
-            sizes = self._sizes_for(*rows.shape)
-            found = workers.map(fit, zip(sizes, range(len(sizes)), strict=True))
-            mixtures = [mixture for mixture in found if mixture is not None]  # those that are done must do
+            sizes = list(enumerate(self._sizes_for(*rows.shape)))
+            # What takes longest goes first, so that no thread waits for it in the end; where time may run out it goes last.
+            found = dict(workers.map(fit, sizes[::-1] if math.isinf(deadline) else sizes))
+            mixtures = [mixture for _, mixture in sorted(found.items()) if mixture is not None]  # those that are done must do
             if not mixtures:
                 raise OutOfTime
             method = Mixtures(mixtures)

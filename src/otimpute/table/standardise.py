@@ -123,13 +123,16 @@ def _times_power(
 ) -> NDArray[np.float64]:
     """``values · 2^exponent`` in double precision, by column; of entries, the one at place i being of column ``columns[i]``.
 
+    Rows are contiguous whatever those of ``values`` are: the order in memory decides the last bits of later sums.
+
     >>> _times_power(np.array([[3.0, 1e-300]]), np.array([-1, 1030])).tolist() == [[1.5, 1e-300 * 2.0**1000 * 2.0**30]]
     True
     """
     if np.abs(exponent).max(initial=0) <= _LARGEST_POWER:  # the same numbers, several times as fast
         power = np.ldexp(1.0, exponent)
-        return np.asarray(np.multiply(values, power if columns is None else power[columns], dtype=np.float64))
-    return np.asarray(np.ldexp(values.astype(np.float64), exponent if columns is None else exponent[columns]))
+        power = power if columns is None else power[columns]
+        return np.asarray(np.multiply(values, power, dtype=np.float64, order="C"))
+    return np.asarray(np.ldexp(values.astype(np.float64), exponent if columns is None else exponent[columns], order="C"))
 
 
 def _spread(column: NDArray[np.float64], mean: float, weight: NDArray[np.float64] | None) -> float:
