@@ -13,6 +13,7 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
+import duckdb
 import numpy as np
 import polars as pl
 import pyarrow as pa
@@ -89,19 +90,32 @@ def test_a_fit_is_the_same_to_the_bit_for_any_partitioning_and_order(name: str, 
         write(table, tmp_path / "two", 2),
         write(shuffled, tmp_path / "seven", 7),
         Elsewhere([shuffled.slice(0, 10), shuffled.slice(10, 3000), shuffled.slice(3010)]),
+        duckdb.read_parquet(str(tmp_path / "seven" / "*.parquet")),
         pl.from_arrow(shuffled).lazy(),
     ]
     assert isinstance(sources[3], BatchSource)
     fitted = [MAKE[name]().fit(otimpute.scan(X, sample_rows=1500, min_observed=30)) for X in sources]
     data = [imputer.to_bytes() for imputer in fitted]
-    assert data[1:4] == data[:3]
+    assert data[1:5] == data[:4]
     whole = fitted[0].transform(table)
-    assert fitted[4].transform(table).equals(whole)  # of polars, whose texts have another type
+    assert fitted[5].transform(table).equals(whole)  # of polars, whose texts have another type
     assert not any(column.null_count for column in whole.columns)
     restored = otimpute.from_bytes(data[0])
     assert restored.scan_summary_ == fitted[0].scan_summary_
     assert fitted[0].scan_summary_.n_rows == 6000
     assert fitted[0].training_table_.n_missing.tolist() == [column.null_count for column in table.columns]
+
+
+def test_a_relation_of_duckdb_is_read_anew_in_every_pass() -> None:
+    relation = duckdb.sql("SELECT i::DOUBLE AS x, CASE WHEN i % 7 > 0 THEN 2 * i + i % 3 END AS y FROM range(3000) t(i)")
+    if hasattr(relation, "fetchmany"):  # DuckDB 1
+        relation.fetchmany(1000)  # what was read of it before is not missing
+    imputer = GaussianEMImputer().fit(otimpute.scan(relation, sample_rows=300, rounds=2))
+    assert imputer.scan_summary_.n_rows == 3000
+    assert imputer.scan_summary_.rounds == 2
+    assert imputer.training_table_.n_missing.tolist() == [0, 429]
+    filled = pa.Table.from_batches(imputer.transform_batches(relation.select("*").to_arrow_table().to_batches()))
+    assert duckdb.from_arrow(filled).aggregate("count(y)").fetchall() == [(3000,)]
 
 
 def test_what_is_a_sum_is_that_of_all_rows(tmp_path: Path) -> None:

@@ -89,7 +89,9 @@ def duckdb_source(relation: Any) -> LocalParts:
     """A DuckDB relation, which is computed again in each pass."""
 
     def reader() -> Any:
-        return relation.to_arrow_reader(_ROWS_PER_BATCH) if hasattr(relation, "to_arrow_reader") else relation.record_batch()
+        anew = relation.select("*")  # a result that was fetched in part would go on from there
+        read = anew.to_arrow_reader if hasattr(anew, "to_arrow_reader") else anew.fetch_arrow_reader  # of DuckDB 1
+        return read(_ROWS_PER_BATCH)
 
     return LocalParts(reader().schema, [LocalPart("all rows", lambda: iter(reader()))])
 
