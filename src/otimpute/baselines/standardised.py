@@ -62,7 +62,7 @@ class VaryingColumns:
         if start is not None:
             values = np.array(values, dtype=np.float64)
             values[missing] = start
-        holes = missing[:, self.varying]
+        holes = missing if len(self.varying) == missing.shape[1] else missing[:, self.varying]
         rows = self.scaler.apply(values, self.varying)
         if start is None:
             rows[holes] = 0
@@ -72,8 +72,10 @@ class VaryingColumns:
         """The missing entries in original units, row by row."""
         if not np.isfinite(completed).all():
             raise DivergedError("the method diverged: an imputed value is not finite; remove columns that repeat others")
-        z = np.zeros(missing.shape)
-        z[:, self.varying] = completed
+        z = completed
+        if len(self.varying) < missing.shape[1]:
+            z = np.zeros(missing.shape)
+            z[:, self.varying] = completed
         return self.scaler.restore(z[missing], columns_of(missing))
 
 
@@ -94,12 +96,13 @@ class StandardisedModel:
         parts, done = [np.empty(0)], 0
         for begin in range(0, len(values), _CHUNK):
             chunk = slice(begin, begin + _CHUNK)
-            n_cells = int(missing[chunk].sum())
-            rows, holes = self._standardise(values[chunk], missing[chunk], None if start is None else start[done:][:n_cells])
+            gaps = np.ascontiguousarray(missing[chunk])
+            n_cells = int(np.count_nonzero(gaps))
+            rows, holes = self._standardise(values[chunk], gaps, None if start is None else start[done:][:n_cells])
             if self.method is not None:
                 with single_blas_thread():
                     rows = self.method.fill(rows, holes)
-            parts.append(self.columns.restore(rows, missing[chunk]))
+            parts.append(self.columns.restore(rows, gaps))
             done += n_cells
         return np.concatenate(parts)
 

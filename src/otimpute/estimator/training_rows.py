@@ -71,8 +71,10 @@ def column_means(values: NDArray[np.floating], missing: NDArray[np.bool_]) -> ND
     >>> column_means(np.array([[1.0, 1e308], [3.0, 1e308]]), np.array([[False, False], [True, False]])).tolist()
     [1.0, 1e+308]
     """
-    known = np.where(missing, 0.0, values).astype(np.float64)
-    largest = np.maximum(np.abs(known).max(axis=0, initial=0.0), np.finfo(np.float64).tiny)  # a sum of huge numbers is infinite
-    n_known = np.count_nonzero(~missing, axis=0)
-    means = (known / largest).sum(axis=0) / np.maximum(n_known, 1) * largest
-    return np.where(n_known > 0, means, np.nan)
+    means = np.full(values.shape[1], np.nan)
+    for k in range(len(means)):  # one by one, so that what is in between fits into a cache
+        known = values[~missing[:, k], k].astype(np.float64)
+        if len(known):
+            largest = max(np.abs(known).max(), np.finfo(np.float64).tiny)  # a sum of huge numbers is infinite
+            means[k] = (known / largest).mean() * largest
+    return means

@@ -20,6 +20,7 @@ from .categories import CategoryCode, Read, Values, label_holes, nearest_rows
 from .kinds import ColumnKind, Family, MomentKind
 from .moments import NANOSECONDS, moment_kind, python_moments, read_moments, write_moments
 from .native import (
+    arrow_floats,
     declared_labels,
     family_of,
     has_no_value,
@@ -27,6 +28,7 @@ from .native import (
     nulls_of,
     numpy_type,
     series_like,
+    write_arrow_floats,
     write_booleans,
     write_objects,
 )
@@ -75,6 +77,10 @@ class NumberCode:
 
     def read(self, column: nw.Series[Any], marker: Any) -> Read:
         """Coordinates ``[n, width]`` of a column, where they are unknown ``[n]``, and where its value is missing."""
+        floats = arrow_floats(column)
+        if floats is not None:
+            holes = np.isnan(floats) | equal_to(floats, marker)
+            return floats[:, None], holes, holes
         absent = column.is_null().to_numpy()
         if column.dtype.is_integer():
             # 2⁵³ + 1 and 2⁵³ are different integers but the same float: compared first, rounded (Arrow refuses to) then.
@@ -97,6 +103,8 @@ class NumberCode:
         if integers == "float" and not column.dtype.is_float():
             column = column.cast(nw.Float64)
         fitting = fit_into(self.obey(points[:, 0]), numpy_type(column), self.low, self.high)
+        if column.implementation.is_pyarrow() and column.dtype in (nw.Float64, nw.Float32):
+            return write_arrow_floats(column, rows, fitting)
         if column.dtype == nw.Boolean and column.implementation.is_pyarrow():
             return write_booleans(column, rows, fitting)
         return column.scatter(rows, series_like(column, column.name, fitting, column.dtype))

@@ -197,10 +197,12 @@ class Encoding:
         place = 0
         for k, (code, column) in enumerate(zip(self.codes, columns_of(frame), strict=True)):
             end = place + code.width
-            if has_no_value(column):  # whatever its type
+            is_float = isinstance(code, NumberCode) and column.dtype.is_float()  # which fits, also where it has no value
+            if not is_float and has_no_value(column):  # whatever its type
                 values[:, place:end], missing[:, place:end], holes[:, k] = np.nan, True, not code.kind.passes_unseen
             else:
-                _check_family(code, column)
+                if not is_float:
+                    _check_family(code, column)
                 coordinates, unknown, holes[:, k] = code.read(column, marker)
                 values[:, place:end], missing[:, place:end] = coordinates, unknown[:, None]
             place = end

@@ -224,6 +224,28 @@ def replace(column: nw.Series[Any], native: Any, rows: NDArray[np.int64], values
     return nw.from_native(replaced if isinstance(replaced, pa.ChunkedArray) else pa.chunked_array([replaced]), series_only=True)
 
 
+def arrow_floats(column: nw.Series[Any]) -> NDArray[np.floating] | None:
+    """The numbers of an Arrow column of floats, NaN where there is none, on the shortest way; None of any other column.
+
+    Such columns are what long tables are made of, most of all those that come in batches.
+    """
+    if not (column.implementation.is_pyarrow() and column.dtype in (nw.Float64, nw.Float32)):
+        return None
+    return np.asarray(column.to_native().to_numpy())
+
+
+def write_arrow_floats(column: nw.Series[Any], rows: NDArray[np.int64], numbers: NDArray[np.floating]) -> nw.Series[Any]:
+    """An Arrow column of floats with numbers in some rows; nulls elsewhere stay null."""
+    native, pa = column.to_native(), column.__native_namespace__()
+    written = native.to_numpy()
+    written = written if written.flags.writeable else written.copy()
+    written[rows] = numbers
+    null = native.is_null().to_numpy() if native.null_count else np.zeros(len(written), bool)
+    null[rows] = False
+    array = pa.array(written, native.type, mask=null if null.any() else None)
+    return nw.from_native(pa.chunked_array([array]), series_only=True)
+
+
 def numpy_type(column: nw.Series[Any]) -> np.dtype[Any]:
     """NumPy's name for the type of a column of numbers."""
     return np.dtype("bool" if column.dtype == nw.Boolean else str(column.dtype).lower())

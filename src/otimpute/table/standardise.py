@@ -88,7 +88,7 @@ class Standardiser:
 
     def apply(self, values: NDArray[np.floating], columns: NDArray[np.int64] | None = None) -> NDArray[np.float64]:
         """Standardised copy of all, or some, ``columns`` of a table."""
-        if columns is not None:
+        if columns is not None and len(columns) < len(self.centre):
             return self.only(columns).apply(values[:, columns])
         with np.errstate(over="ignore"):  # an outlier may be too far for its column's scale: the clip brings it back
             z = _times_power(values, -self.exponent)

@@ -110,8 +110,7 @@ class Table:
         self, filled: NDArray[np.float64], keep: NDArray[np.bool_], integers: str, indicators: NDArray[np.int64]
     ) -> Any:
         frame = self.source
-        dense = np.zeros(self.missing.shape)
-        dense[self.missing] = filled
+        dense = self._as_columns(filled)
         changed, place = [], 0
         columns = zip(self.codes, frame.iter_columns(), columns_of(frame), strict=True)
         for k, (code, original, column) in enumerate(columns):
@@ -126,6 +125,17 @@ class Table:
         ]
         completed = frame.with_columns(*changed) if changed else frame.clone()
         return completed.drop([name for k, name in enumerate(frame.columns) if not keep[k]])
+
+    def _as_columns(self, filled: NDArray[np.float64]) -> NDArray[np.float64]:
+        """An array ``[n, D]``, column by column in memory, of the missing coordinates that are given row by row."""
+        dense, place = np.empty(self.missing.shape, order="F"), 0
+        for begin in range(0, len(dense), _CHUNK):
+            missing = np.ascontiguousarray(self.missing[begin : begin + _CHUNK])
+            rows, n_cells = np.zeros(missing.shape), int(np.count_nonzero(missing))
+            rows[missing] = filled[place : place + n_cells]
+            dense[begin : begin + _CHUNK] = rows
+            place += n_cells
+        return dense
 
 
 def as_frame(X: Any) -> nw.DataFrame[Any] | None:
