@@ -30,6 +30,7 @@ from otimpute.distributed import impute_files
 
 REPEATS = 3
 BATCH = 1 << 17
+N_FILES_OF_WORKERS = 30  # enough that the start of a process, some two seconds, does not decide
 
 
 def timed(work: Callable[[], Any], repeats: int = REPEATS) -> tuple[float, float, Any]:
@@ -75,8 +76,8 @@ def local(folder: Path) -> None:
     with tempfile.TemporaryDirectory() as temporary:
         source = Path(temporary) / "in"
         source.mkdir()
-        for file in files[:8]:
-            (source / file.name).symlink_to(file.resolve())
+        for k in range(N_FILES_OF_WORKERS):
+            (source / f"part-{k:04}.parquet").symlink_to(files[k % len(files)].resolve())
         walls = {}
         for n_workers in (1, 2, 1, 2):
             out = Path(temporary) / f"out-{n_workers}-{time.perf_counter()}"

@@ -12,16 +12,16 @@ import pyarrow.parquet as pq
 ROWS_PER_FILE = 1_000_000
 
 
-def make(folder: Path, n_rows: int, n_columns: int = 20, dtype: str = "float64") -> Path:
+def make(folder: Path, n_rows: int, n_columns: int = 20, dtype: str = "float64", rows_per_file: int = ROWS_PER_FILE) -> Path:
     """Write a table of so many rows, unless it is there."""
     folder.mkdir(parents=True, exist_ok=True)
     weights = np.random.default_rng(0).normal(size=(6, n_columns))
-    for k in range(-(-n_rows // ROWS_PER_FILE)):
+    for k in range(-(-n_rows // rows_per_file)):
         path = folder / f"part-{k:04}.parquet"
         if path.exists():
             continue
         rng = np.random.default_rng([1, k])
-        n = min(ROWS_PER_FILE, n_rows - k * ROWS_PER_FILE)
+        n = min(rows_per_file, n_rows - k * rows_per_file)
         values = (rng.normal(size=(n, 6)) @ weights + rng.normal(size=(n, n_columns))).astype(dtype)
         holes = rng.random((n, n_columns), dtype=np.float32) < 0.2
         arrays = [pa.array(values[:, j], mask=holes[:, j]) for j in range(n_columns)]

@@ -1,6 +1,6 @@
 """Rows a second and core on Ray, Spark and Dask beside local `transform_batches`, in one run.
 
-    python perf/scale_engines.py [ray spark dask] [--rows 400000] [--repeats 3] [--json FILE]
+    python perf/scale_engines.py [ray spark dask] [--rows 1600000] [--repeats 2] [--json FILE]
 
 Each engine reads the same Parquet files, imputes them on two cores, and throws the rows away. Each is run on some files and on
 four times as many: what the others take more is what rows cost, without the start of workers, which is told beside it. Core
@@ -8,9 +8,11 @@ seconds are those of all processes of the engine, the JVM and the driver among t
 on what else the machine does, and local runs in turn with the engine. Ray starts actors in every run, and their start takes
 longer than the rows: its own statistics of blocks are shown instead, processor seconds and the time to write blocks.
 
-"nothing" passes rows through a Python function that returns them: what the engine itself takes for that. "of the work" is what
-is left of local speed beside that: local / (engine − nothing + local's reading). Spark's own `Imputer` (means) is the floor
-that its users know.
+"reading" is what the engine takes to read the rows, "nothing" what it takes to pass them through a Python function that returns
+them. "without reading" is what is left of local speed when reading is taken off both: engines read Parquet files more slowly
+than pyarrow, whatever is done to the rows then. The `AutoImputer` has its defaults and is fitted to 20,000 rows of the table.
+Spark's own `Imputer` (means) is the floor that its users know. "dask-keeping" is Dask without its MALLOC_TRIM_THRESHOLD_, as
+docs/guide/large-tables.md says.
 """
 
 from __future__ import annotations
@@ -26,6 +28,7 @@ import time
 import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -38,27 +41,24 @@ import psutil
 import pyarrow as pa
 import pyarrow.dataset
 import pyarrow.parquet as pq
+import scale_data
+from sklearn.base import BaseEstimator
 
 from otimpute import AutoImputer
 from otimpute.baselines import MeanImputer
 from otimpute.distributed import impute
 
 N_COLUMNS, N_FILES = 20, 16
-ENGINES = ("ray", "spark", "dask")
+ENGINES = ("ray", "spark", "dask", "dask-keeping")
 
 
 def write_files(folder: Path, n_rows: int) -> pa.Table:
-    """Correlated columns of which a tenth is missing, in files of as many rows: all, and few; returns some rows to fit to."""
-    for name in ("all", "few"):
-        (folder / name).mkdir()
-    rng = np.random.default_rng(0)
-    mixing = rng.normal(size=(N_COLUMNS, N_COLUMNS))
-    for k in range(N_FILES):
-        X = rng.normal(size=(n_rows // N_FILES, N_COLUMNS)) @ mixing
-        table = pa.table({f"c{j}": pa.array(X[:, j], mask=rng.random(len(X)) < 0.1) for j in range(N_COLUMNS)})
-        for name in ("all", "few")[: 2 if k < N_FILES // 4 else 1]:
-            pq.write_table(table, folder / name / f"{k}.parquet")
-    return table.slice(0, 2000)
+    """The table of perf/scale_data.py in files of as many rows: all, and few; returns some rows to fit to."""
+    files = sorted(scale_data.make(folder / "all", n_rows, N_COLUMNS, rows_per_file=n_rows // N_FILES).iterdir())
+    (folder / "few").mkdir()
+    for file in files[: N_FILES // 4]:
+        (folder / "few" / file.name).hardlink_to(file)
+    return pq.read_table(files[-1]).slice(0, 20_000)
 
 
 class Clock:
@@ -98,7 +98,7 @@ class Clock:
 def local(folder: str, imputer: Any) -> None:
     pa.set_cpu_count(1)
     batches = pa.dataset.dataset(folder).to_batches(use_threads=False)
-    for _ in batches if imputer is None else imputer.transform_batches(batches):
+    for _ in batches if isinstance(imputer, str) else imputer.transform_batches(batches):
         pass
 
 
@@ -108,14 +108,17 @@ def ray(n_workers: int = 2) -> Iterator[Callable[..., None]]:
 
     os.environ["RAY_USAGE_STATS_ENABLED"] = "0"
     ray.init(num_cpus=3, include_dashboard=False, log_to_driver=False, logging_level=logging.ERROR)
-    ray.data.DataContext.get_current().enable_progress_bars = False
+    context = ray.data.DataContext.get_current()
+    context.enable_progress_bars = False
+    context.use_datasource_v2 = False  # joins small files, so that there would be a block or two for two workers
+    context.wait_for_min_actors_s = 60  # so that two workers are two from the first block on
     logging.getLogger("ray.data").setLevel(logging.ERROR)
 
     def run(folder: str, imputer: Any, n_workers: int = n_workers) -> Any:
         frame = ray.data.read_parquet(folder, override_num_blocks=N_FILES)
-        if imputer is None:
+        if imputer == "nothing":
             frame = frame.map_batches(nothing, batch_format="pyarrow", batch_size=None, concurrency=n_workers)
-        else:
+        elif imputer != "reading":
             frame = impute(frame, imputer, concurrency=n_workers)
         bundles = frame.iter_internal_ref_bundles()  # the rows stay where they are
         stats = [block.metadata.exec_stats for bundle in bundles for block in bundle.blocks]
@@ -133,15 +136,16 @@ def spark() -> Iterator[Callable[..., None]]:
     from pyspark.sql import SparkSession
 
     builder = SparkSession.builder.master("local[2]").config("spark.ui.enabled", "false")
+    builder = builder.config("spark.sql.files.minPartitionNum", N_FILES)  # as many rows for each of the two
     session = builder.config("spark.log.level", "OFF").config("spark.ui.showConsoleProgress", "false").getOrCreate()
     names = [f"c{j}" for j in range(N_COLUMNS)]
 
     def run(folder: str, imputer: Any) -> None:
         frame = session.read.parquet(folder)
-        if imputer is None:
-            filled = frame.mapInArrow(nothing, frame.schema)
+        if isinstance(imputer, str):
+            filled = frame.mapInArrow(nothing, frame.schema) if imputer == "nothing" else frame
         else:
-            filled = run.own.transform(frame) if imputer == "spark" else impute(frame, imputer)  # type: ignore[attr-defined]
+            filled = run.own.transform(frame) if imputer is run.own else impute(frame, imputer)  # type: ignore[attr-defined]
         filled.write.format("noop").mode("overwrite").save()
 
     def fit_own(folder: str) -> None:
@@ -153,18 +157,24 @@ def spark() -> Iterator[Callable[..., None]]:
 
 
 @contextmanager
-def dask() -> Iterator[Callable[..., None]]:
+def dask(keeps_memory: bool = False) -> Iterator[Callable[..., None]]:
+    import dask
     import dask.dataframe as dd
     from dask.distributed import Client, LocalCluster
 
+    kept = {"OMP_NUM_THREADS": 1, "OPENBLAS_NUM_THREADS": 1, "MKL_NUM_THREADS": 1}  # and no MALLOC_TRIM_THRESHOLD_
     with (
+        dask.config.set({"distributed.nanny.pre-spawn-environ": kept} if keeps_memory else {}),
         LocalCluster(processes=True, n_workers=2, threads_per_worker=1, dashboard_address=None) as cluster,
         Client(cluster),
     ):
 
         def run(folder: str, imputer: Any) -> None:
             frame = dd.read_parquet(folder)
-            filled = frame.map_partitions(nothing, meta=frame._meta) if imputer is None else impute(frame, imputer)
+            if isinstance(imputer, str):
+                filled = frame.map_partitions(nothing, meta=frame._meta) if imputer == "nothing" else frame
+            else:
+                filled = impute(frame, imputer)
             filled.map_partitions(len).sum().compute()
 
         yield run
@@ -193,21 +203,22 @@ def measure(engines: list[str], n_rows: int, repeats: int) -> Iterator[dict[str,
     with tempfile.TemporaryDirectory() as temporary:
         folder = Path(temporary)
         sample = write_files(folder, n_rows)
-        imputers = {"nothing": None, "mean": MeanImputer().fit(sample), "auto": AutoImputer(random_state=0).fit(sample)}
+        imputers = {"reading": "reading", "nothing": "nothing", "mean": MeanImputer(), "auto": AutoImputer(random_state=0)}
         for imputer in imputers.values():
+            if not isinstance(imputer, str):
+                imputer.fit(sample)
             local(str(folder / "few"), imputer)  # compiled
         for engine in engines:
-            with {"ray": ray, "spark": spark, "dask": dask}[engine]() as run:
+            with {"ray": ray, "spark": spark, "dask": dask, "dask-keeping": partial(dask, True)}[engine]() as run:
                 cases = [(name, imputer, ()) for name, imputer in imputers.items()]
                 if engine == "ray":
                     cases += [("auto, 1 worker", imputers["auto"], (1,))]
                 if engine == "spark":
                     run.fit_own(str(folder / "all"))  # type: ignore[attr-defined]
-                    cases += [("Spark's own mean", "spark", ())]
-                run(str(folder / "few"), imputers["auto"])  # started
-                floor = 0.0
+                    cases += [("Spark's own mean", run.own, ())]  # type: ignore[attr-defined]
+                run(str(folder / "all"), imputers["auto"])  # started; the JVM compiles in its first half minute
                 for name, imputer, args in cases:
-                    alike = None if imputer == "spark" else imputer
+                    alike = "reading" if name not in imputers and engine == "spark" else imputer
                     pairs = np.array(
                         [
                             (taken(local, folder, n_rows, alike), taken(run, folder, n_rows, imputer, *args))
@@ -219,35 +230,38 @@ def measure(engines: list[str], n_rows: int, repeats: int) -> Iterator[dict[str,
                         "engine": engine, "imputer": name, "local_us": 1e6 * here[0], "us": 1e6 * there[0],
                         "rows_per_second": 1 / there[1], "start_core_seconds": float(np.median(pairs[:, 1, 0, 0])),
                     }  # fmt: skip
-                    if name == "nothing":
+                    if name == "reading":
                         floor, reading = line["us"], line["local_us"]
-                    yield line | {
-                        "of_local": line["local_us"] / line["us"],
-                        "of_work": line["local_us"] / (line["us"] - floor + reading),
-                    }
+                    done = line["us"] - floor
+                    without = (line["local_us"] - reading) / done if isinstance(alike, BaseEstimator) else float("nan")
+                    yield line | {"of_local": line["local_us"] / line["us"], "without_reading": without}
 
 
 def main(args: list[str] | None = None) -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("engines", nargs="*", default=list(ENGINES), metavar="ENGINE", help=", ".join(ENGINES))
-    parser.add_argument("--rows", type=int, default=400_000)
-    parser.add_argument("--repeats", type=int, default=3)
+    parser.add_argument("--rows", type=int, default=1_600_000)
+    parser.add_argument("--repeats", type=int, default=2)
     parser.add_argument("--json", type=Path)
     given = parser.parse_args(args)
     warnings.simplefilter("ignore")
     print(f"{os.cpu_count()} cores, load {os.getloadavg()[0]:.1f}, {given.rows} rows of {N_COLUMNS} numbers")
     print("microseconds of a core per row; a second is one on the wall")
     print(
-        f"{'engine':8}{'imputer':18}{'local':>8}{'engine':>8}{'of local':>10}{'of the work':>13}{'rows/s':>10}{'start, s':>10}"
+        f"{'engine':13}{'imputer':18}{'local':>8}{'engine':>8}{'of local':>10}{'without reading':>17}"
+        f"{'rows/s':>10}{'start, s':>10}"
     )
-    lines = []
+    lines: list[dict[str, Any]] = []
     for line in measure(given.engines, given.rows, given.repeats):
         print(
-            f"{line['engine']:8}{line['imputer']:18}{line['local_us']:>8.2f}{line['us']:>8.2f}{line['of_local']:>10.0%}"
-            f"{line['of_work']:>13.0%}{line['rows_per_second']:>10.0f}{line['start_core_seconds']:>10.1f}",
+            f"{line['engine']:13}{line['imputer']:18}{line['local_us']:>8.2f}{line['us']:>8.2f}{line['of_local']:>10.0%}"
+            f"{line['without_reading']:>17.0%}{line['rows_per_second']:>10.0f}{line['start_core_seconds']:>10.1f}",
             flush=True,
         )
         lines.append(line)
+        if line["imputer"] == "auto, 1 worker":
+            ratio = lines[-2]["rows_per_second"] / line["rows_per_second"]
+            print(f"{line['engine']}: two workers are {ratio:.2f} times as fast as one")
     if given.json:
         given.json.write_text(json.dumps(lines, indent=1))
 

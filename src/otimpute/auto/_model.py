@@ -63,13 +63,13 @@ class AutoModel:
 
     def impute_cells(self, values: NDArray[np.floating], missing: NDArray[np.bool_], start: Cells | None = None) -> Cells:  # noqa: ARG002
         """Imputed entries of rows."""
-        return self.impute(values, missing)[0]
+        return self.impute(values, missing, with_bars=False)[0]
 
     def draw_cells(self, values: NDArray[np.floating], missing: NDArray[np.bool_], keys: NDArray[np.uint64]) -> Cells:
         """Draws of the missing entries."""
         if not self.draws:
             raise ValueError('this model imputes best guesses; fit an AutoImputer with target="distribution" to draw')
-        return self.impute(values, missing, keys)[0]
+        return self.impute(values, missing, keys, with_bars=False)[0]
 
     def impute(
         self,
@@ -77,12 +77,14 @@ class AutoModel:
         missing: NDArray[np.bool_],
         keys: NDArray[np.uint64] | None = None,
         workers: Workers = ALONE,
+        *,
+        with_bars: bool = True,
     ) -> tuple[Cells, Cells]:
         """Imputed entries of rows, and how far off they may be; a row's draw follows from its key, by default its values."""
 
         def impute_chunk(chunk: slice) -> tuple[Cells, Cells]:
             rows, guesses = self._guess(values[chunk], missing[chunk])
-            return self.combine(rows, missing[chunk], guesses, None if keys is None else keys[chunk])
+            return self.combine(rows, missing[chunk], guesses, None if keys is None else keys[chunk], with_bars=with_bars)
 
         with single_blas_thread():
             parts = [(np.empty(0), np.empty(0)), *workers.map(impute_chunk, _chunks(len(values)))]
@@ -104,18 +106,29 @@ class AutoModel:
         return found
 
     def combine(
-        self, values: NDArray[np.floating], missing: NDArray[np.bool_], guesses: Cells, keys: NDArray[np.uint64] | None
+        self,
+        values: NDArray[np.floating],
+        missing: NDArray[np.bool_],
+        guesses: Cells,
+        keys: NDArray[np.uint64] | None,
+        *,
+        with_bars: bool = True,
     ) -> tuple[Cells, Cells]:
-        """Imputed entries and error bars from the experts' guesses, in the columns' units; of labels, chances to be wrong."""
+        """Imputed entries and error bars from the experts' guesses, in the columns' units; of labels, chances to be wrong.
+
+        Without ``with_bars`` error bars are 0 where nothing imputed depends on them: they are a tenth of the work.
+        """
         column = columns_of(missing)
         scaler, group = self.columns.scaler, self.columns.group[column]
-        z, std = self.weighted(missing, guesses), self._std(missing, guesses)
+        z = self.weighted(missing, guesses)
+        std = self._std(missing, guesses) if with_bars or self.classes else np.zeros(len(z))
         cells, bars = scaler.restore(z, column), std * scaler.unit[column]
         if self.draws:
             drawn = self.draw_rule.apply(z, self._residuals(values, missing, keys), group)
             cells = reflect(scaler.restore(drawn, column), self.low[column], self.high[column])
             bars = bars * np.sqrt(2)  # a draw is as far from what is expected as the truth is, independently of it
-        entry = np.cumsum(missing).reshape(missing.shape) - 1  # the place of a missing coordinate among all of them
+        if self.classes:  # the place of a missing coordinate among all of them
+            entry = np.cumsum(missing).reshape(missing.shape) - 1
         for each in self.classes:
             rows = np.flatnonzero(missing[:, each.first])
             mine = entry[rows, each.columns]

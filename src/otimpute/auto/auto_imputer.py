@@ -204,7 +204,7 @@ class AutoImputer(BaseImputer):
         cells, bars = np.empty(0), np.empty(0)
         if missing.any():
             with Workers(n_threads(self.n_jobs)) as workers:
-                cells, bars = self.model_.impute(values, missing, workers=workers)
+                cells, bars = self.model_.impute(values, missing, workers=workers, with_bars=return_std)
         completed = self._assemble(table, cells)
         return (completed, self._error_bars_of(table, bars)) if return_std else completed
 

@@ -47,7 +47,11 @@ class Mixtures:
     def fill(self, rows: Rows, holes: Holes, workers: Workers = ALONE, torch_device: str | None = None) -> Rows:
         """Rows with their holes filled."""
         filled = workers.map(lambda mixture: mixture.fill(rows, holes, workers, torch_device), self.mixtures)
-        return np.asarray(np.mean(filled, axis=0))
+        total = filled[0]
+        for other in filled[1:]:
+            total += other
+        total /= len(filled)
+        return total
 
     def draw_residuals(self, rows: Rows, holes: Holes, keys: NDArray[np.uint64]) -> Rows:
         """How far draws of the holes lie from their expectation; each row uses one mixture."""
