@@ -18,10 +18,10 @@ import otimpute.auto._learn as learning
 import otimpute.auto._trial as trial
 from every_imputer import few_experts, grouped_table
 from otimpute import AutoImputer, RoundRobinImputer, SinkhornImputer
-from otimpute.auto._experts import read_experts
-from otimpute.baselines import ExtraTreesImputer, GaussianMixtureImputer, KNNImputer, MeanImputer
+from otimpute.auto._experts import DEFAULT, read_experts, suit_to_size
+from otimpute.baselines import ExtraTreesImputer, GaussianEMImputer, GaussianMixtureImputer, KNNImputer, MeanImputer
 from otimpute.exceptions import DivergedError, FitStoppedWarning, OtimputeWarning
-from otimpute.fitting import CellFit, FitSummary
+from otimpute.fitting import CellFit, ColumnLayout, FitSummary
 
 BOTH = pytest.mark.parametrize("target", ["values", "distribution"])
 
@@ -484,3 +484,36 @@ def test_named_experts_compute_where_they_are_told():
     assert [experts[name].device for name in ("sinkhorn", "SinkhornImputer")] == ["cpu", "auto"]
     with pytest.raises(ValueError, match="device must be one of"):
         AutoImputer(device="gpu").fit(np.eye(3))
+
+
+@pytest.mark.parametrize(
+    ("parameters", "is_asked"),
+    [
+        ({}, False),
+        ({"target": "distribution"}, True),
+        ({"methods": {0: "gaussian_mixture"}}, True),
+        ({"experts": DEFAULT[1:4]}, True),
+    ],
+)
+def test_a_mixture_is_asked_about_wide_tables_only_if_someone_wants_it(parameters, is_asked):
+    X = np.random.default_rng(0).normal(size=(40, 201))
+    X[::3, :10] = np.nan
+    learned = quick(**{"experts": None, "n_splits": 1, **parameters}).fit(X)
+    assert ("gaussian_mixture" in learned.model_.panel.names) is is_asked
+    assert "gaussian_mixture" not in learned.left_out_  # who was not asked was not left out either
+
+
+def test_categories_do_not_make_a_table_wide_for_a_mixture():
+    groups = np.repeat(np.arange(30), 10)
+    of_labels = replace(ColumnLayout.of_numbers(range(300)), groups=groups)
+    assert "gaussian_mixture" in suit_to_size(read_experts(None), 2000, of_labels)
+    assert "gaussian_mixture" not in suit_to_size(read_experts(None), 2000, ColumnLayout.of_numbers(range(300)))
+
+
+def test_a_gaussian_makes_fewer_rounds_of_wide_tables():
+    rounds = []
+    for width in (100, 200, 1000):
+        suited = suit_to_size(read_experts(None), 500, ColumnLayout.of_numbers(range(width)))
+        rounds.append(suited["gaussian_em"].max_iter)
+        assert suited["gaussian_em_shrunk"].max_iter == rounds[-1]
+    assert rounds == [GaussianEMImputer().max_iter, 12, 6]

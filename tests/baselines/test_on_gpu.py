@@ -12,7 +12,7 @@ import pytest
 
 from every_imputer import grouped_table
 from otimpute import AutoImputer, _device
-from otimpute.auto._experts import add_shrunk, read_experts
+from otimpute.auto._experts import read_experts, suit_to_size
 from otimpute.baselines import ExtraTreesImputer, GaussianEMImputer, GaussianMixtureImputer, KernelRidgeImputer
 from otimpute.baselines.standardised import TrainingSet
 from otimpute.exceptions import GpuError, OtimputeWarning
@@ -134,7 +134,7 @@ print("torch" in sys.modules)
 
 
 def test_experts_of_a_panel_compute_where_it_is_told() -> None:
-    experts = add_shrunk(read_experts(None, "cuda"), 10, 5)
+    experts = suit_to_size(read_experts(None, "cuda"), 10, ColumnLayout.of_numbers(range(5)))
     found = {name: getattr(expert, "device", None) for name, expert in experts.items()}
     asked = dict.fromkeys(("gaussian_em", "gaussian_em_shrunk", "gaussian_mixture", "kernel_ridge"), "cuda")
     assert found == {"mean": None, "extra_trees": None, **asked}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -21,7 +21,7 @@ from ..baselines import GaussianEMImputer, MeanImputer
 from ..catalogue import EXPERTS, METHODS, imputer_classes
 from ..estimator import BaseImputer, Unfitted
 from ..exceptions import DivergedError
-from ..fitting import CellFit, CellModel, Cells, ColumnLayout, StopReason, fit_within_predictors
+from ..fitting import CellFit, CellModel, Cells, ColumnLayout, StopReason, blocks_of, fit_within_predictors
 from ._choices import names_to_add
 from ._left_out import OUT_OF_TIME, LeftOut, Why
 from ._scikit_learn import ScikitLearnImputer, is_scikit_learn
@@ -31,6 +31,12 @@ GAUSSIAN = "gaussian_em"  # cheap, and good enough to be fitted in the end whate
 SHRUNK = "gaussian_em_shrunk"
 MIXTURE = "gaussian_mixture"
 _ROWS_PER_COLUMN = 10  # of fewer a covariance is uncertain
+_MOST_COLUMNS_OF_MIXTURE = 200
+_WIDE, _ROUNDS_OF_WIDE, _FEWEST_ROUNDS = (
+    100,
+    50,
+    6,
+)  # coordinates; rounds of EM, fewer with the square of the coordinates beyond
 
 DEFAULT = (MEAN, GAUSSIAN, MIXTURE, "kernel_ridge", "extra_trees")
 CLASSES = tuple(imputer_classes(EXPERTS).values())
@@ -130,19 +136,33 @@ def _unused(name: str, names: Collection[str]) -> str:
     return name
 
 
-def add_shrunk(experts: dict[str, BaseImputer], n_rows: int, n_columns: int) -> dict[str, BaseImputer]:
-    """With a Gaussian that leans on independent columns, where rows are too few for one that does not.
+def suit_to_size(
+    experts: Mapping[str, BaseImputer], n_rows: int, layout: ColumnLayout, asked_for: Collection[str] = ()
+) -> dict[str, BaseImputer]:
+    """The experts for a table of this size; studied in docs/studies/auto.md.
 
-    Columns that are nearly the same curve want none of that, however few the rows: the trial decides.
+    Where rows are few for its covariance, the Gaussian gets company of one that leans on independent columns: columns that are
+    nearly the same curve want none of that, however few the rows, so the trial decides. In wide tables the Gaussian makes fewer
+    rounds, for the last ones only fit noise, and a mixture adds nothing: it is left out there unless it was ``asked_for``.
+
+    >>> wide = ColumnLayout.of_numbers(range(300))
+    >>> list(suit_to_size(read_experts(None), 2000, wide))
+    ['mean', 'gaussian_em', 'gaussian_em_shrunk', 'kernel_ridge', 'extra_trees']
     """
-    if type(experts.get(GAUSSIAN)) is not GaussianEMImputer or n_rows >= _ROWS_PER_COLUMN * n_columns:
-        return experts
+    together = [block.columns for block in blocks_of(layout)] or [np.arange(len(layout))]
+    width = max(map(len, together))  # in coordinates
+    n_columns = max(len(np.unique(layout.groups[columns])) for columns in together)
     found: dict[str, BaseImputer] = {}
     for name, expert in experts.items():
+        if name == MIXTURE and n_columns > _MOST_COLUMNS_OF_MIXTURE and name not in asked_for:
+            continue
         found[name] = expert
-        if name == GAUSSIAN:
-            shrunk = GaussianEMImputer(prior_rows=max(n_columns / 4, 1.0), n_jobs=expert.n_jobs, device=expert.device)
-            found[SHRUNK] = shrunk
+        if name == GAUSSIAN and isinstance(expert, GaussianEMImputer):
+            if width > _WIDE:
+                rounds = max(_FEWEST_ROUNDS, int(_ROUNDS_OF_WIDE * (_WIDE / width) ** 2))
+                found[name] = clone(expert).set_params(max_iter=min(rounds, expert.max_iter))
+            if n_rows < _ROWS_PER_COLUMN * width:
+                found[SHRUNK] = clone(found[name]).set_params(prior_rows=max(width / 4, 1.0))
     return found
 
 

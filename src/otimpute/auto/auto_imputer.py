@@ -23,8 +23,8 @@ from ..estimator import BaseImputer, FitTask, HiddenValues, ScanSummary, TablePa
 from ..exceptions import FitStoppedWarning, Message, OtimputeWarning, StoredFileError, Term
 from ..fitting import CellFit, Cells, ColumnLayout, FitProgress, progress_bar
 from ..table import ColumnKind, Table, seconds_of
-from ._choices import choices_of
-from ._experts import MIXTURE, ExpertsParameter, add_shrunk, read_experts
+from ._choices import choices_of, named_in
+from ._experts import MIXTURE, ExpertsParameter, read_experts, suit_to_size
 from ._fits import AutoFit, CompleteTable
 from ._learn import learn
 from ._left_out import LeftOut, Why
@@ -46,7 +46,8 @@ class AutoImputer(BaseImputer):
     mean               the column's mean, or its most frequent category; always included
     gaussian_em        one Gaussian for all rows (`GaussianEMImputer`): linear relations
     gaussian_em_shrunk the same with a stronger prior; added where there are few rows per column
-    gaussian_mixture   mixtures of 8, 16 and 32 Gaussians (`GaussianMixtureImputer`): clusters and curves
+    gaussian_mixture   mixtures of 8, 16 and 32 Gaussians (`GaussianMixtureImputer`): clusters and curves; not for more than
+                       200 columns, where it adds nothing
     extra_trees        extremely randomised trees (`ExtraTreesImputer`), which refine the result of those above
     kernel_ridge       kernel ridge regression (`KernelRidgeImputer`), which does too
     ================== ===================================================================================
@@ -352,10 +353,12 @@ class AutoImputer(BaseImputer):
             self._compile(self.device)
         begun = time.perf_counter()
         limit = min(math.inf if self.max_seconds is None else float(self.max_seconds), deadline - begun)
-        experts = add_shrunk(self._read_experts(weighted=row_weight is not None), *values.shape)
+        experts, choices = self._read_experts(weighted=row_weight is not None), choices_of(self.methods, layout)
         draws = self.target == "distribution"
         if draws:
             experts.setdefault(MIXTURE, GaussianMixtureImputer(n_jobs=self.n_jobs, device=self.device))  # to draw with
+        asked_for = {*(experts if self.experts is not None else ()), *named_in(choices), *((MIXTURE,) if draws else ())}
+        experts = suit_to_size(experts, len(values), layout, asked_for)
         n_workers = n_threads(self.n_jobs)
         with single_blas_thread(), Workers(n_workers), progress_bar("Comparing methods", self.verbose) as bar:
 
@@ -367,7 +370,7 @@ class AutoImputer(BaseImputer):
                 experts, layout, values, missing,
                 draws=draws, fractions=self.integers == "float", n_splits=self.n_splits,
                 limit=limit, seed=seed, n_threads=n_workers, progress=progress,
-                wanted=wanted, row_weight=row_weight, choices=choices_of(self.methods, layout),
+                wanted=wanted, row_weight=row_weight, choices=choices,
             )  # fmt: skip
             own = layout.own
             findings = describe(
