@@ -6,13 +6,12 @@ Each engine reads the same Parquet files, imputes them on two cores, and throws 
 four times as many: what the others take more is what rows cost, without the start of workers, which is told beside it. Core
 seconds are those of all processes of the engine, the JVM and the driver among them: they depend less than the clock on the wall
 on what else the machine does, and local runs in turn with the engine. Ray starts actors in every run, and their start takes
-longer than the rows: its own statistics of blocks are shown instead, processor seconds and the time to write blocks.
+longer than the rows: its own statistics of blocks are used instead, processor seconds and the time to write blocks.
 
 "reading" is what the engine takes to read the rows, "nothing" what it takes to pass them through a Python function that returns
 them. "without reading" is what is left of local speed when reading is taken off both: engines read Parquet files more slowly
 than pyarrow, whatever is done to the rows then. The `AutoImputer` has its defaults and is fitted to 20,000 rows of the table.
-Spark's own `Imputer` (means) is the floor that its users know. "dask-keeping" is Dask without its MALLOC_TRIM_THRESHOLD_, as
-docs/guide/large-tables.md says.
+Spark's own `Imputer` (means) is the floor that its users know.
 """
 
 from __future__ import annotations
@@ -27,8 +26,10 @@ import threading
 import time
 import warnings
 from collections.abc import Callable, Iterator
+from concurrent.futures import ProcessPoolExecutor
 from contextlib import contextmanager
 from functools import partial
+from multiprocessing import get_context
 from pathlib import Path
 from typing import Any
 
@@ -46,10 +47,10 @@ from sklearn.base import BaseEstimator
 
 from otimpute import AutoImputer
 from otimpute.baselines import MeanImputer
-from otimpute.distributed import impute
+from otimpute.distributed import impute, impute_batches
 
-N_COLUMNS, N_FILES = 20, 16
-ENGINES = ("ray", "spark", "dask", "dask-keeping")
+N_COLUMNS, N_FILES, N_WORKERS = 20, 16, 2
+ENGINES = ("ray", "spark", "dask")
 
 
 def write_files(folder: Path, n_rows: int) -> pa.Table:
@@ -95,15 +96,22 @@ class Clock:
                 continue
 
 
-def local(folder: str, imputer: Any) -> None:
+def local(pool: ProcessPoolExecutor, folder: str, imputer: Any) -> None:
+    """The rows of a folder by as many processes as engines have workers, so that cores are as busy in both cases."""
+    files = sorted(map(str, Path(folder).iterdir()))
+    model = imputer if isinstance(imputer, str) else imputer.to_bytes()
+    list(pool.map(local_files, [files[k::N_WORKERS] for k in range(N_WORKERS)], [model] * N_WORKERS))
+
+
+def local_files(files: list[str], model: bytes | str) -> None:
     pa.set_cpu_count(1)
-    batches = pa.dataset.dataset(folder).to_batches(use_threads=False)
-    for _ in batches if isinstance(imputer, str) else imputer.transform_batches(batches):
+    batches = pa.dataset.dataset(files).to_batches(use_threads=False)
+    for _ in batches if isinstance(model, str) else impute_batches(model, batches):
         pass
 
 
 @contextmanager
-def ray(n_workers: int = 2) -> Iterator[Callable[..., None]]:
+def ray(n_workers: int = N_WORKERS) -> Iterator[Callable[..., None]]:
     import ray
 
     os.environ["RAY_USAGE_STATS_ENABLED"] = "0"
@@ -157,14 +165,11 @@ def spark() -> Iterator[Callable[..., None]]:
 
 
 @contextmanager
-def dask(keeps_memory: bool = False) -> Iterator[Callable[..., None]]:
-    import dask
+def dask() -> Iterator[Callable[..., None]]:
     import dask.dataframe as dd
     from dask.distributed import Client, LocalCluster
 
-    kept = {"OMP_NUM_THREADS": 1, "OPENBLAS_NUM_THREADS": 1, "MKL_NUM_THREADS": 1}  # and no MALLOC_TRIM_THRESHOLD_
     with (
-        dask.config.set({"distributed.nanny.pre-spawn-environ": kept} if keeps_memory else {}),
         LocalCluster(processes=True, n_workers=2, threads_per_worker=1, dashboard_address=None) as cluster,
         Client(cluster),
     ):
@@ -187,29 +192,30 @@ def nothing(batches: Any) -> Any:
 
 def taken(run: Callable[..., Any], folder: Path, n_rows: int, *args: Any) -> np.ndarray:
     """Core seconds and seconds that a run takes at its start, and per row."""
+    told, times = [], []
     with Clock() as clock:
-        times = [clock.now()]
+        times.append(clock.now())
         for name in ("few", "all"):
-            told = run(str(folder / name), *args)
+            told.append(run(str(folder / name), *args))
             times.append(clock.now())
-    few, everything = np.diff(times, axis=0)
-    if told is not None:
-        return np.array([everything - told, told / n_rows])
-    return np.array([few - (everything - few) / 3, (everything - few) / (n_rows * 3 / 4)])
+    few, everything = np.diff(times, axis=0) if told[0] is None else told
+    rows = everything - few  # which is three quarters of them: the start of workers is in both
+    return np.array([np.diff(times, axis=0)[1] - rows * 4 / 3, rows / (n_rows * 3 / 4)])
 
 
 def measure(engines: list[str], n_rows: int, repeats: int) -> Iterator[dict[str, Any]]:
     """A line per engine and imputer."""
-    with tempfile.TemporaryDirectory() as temporary:
-        folder = Path(temporary)
+    processes = ProcessPoolExecutor(N_WORKERS, get_context("spawn"))
+    with tempfile.TemporaryDirectory() as temporary, processes as pool:
+        folder, run_local = Path(temporary), partial(local, pool)
         sample = write_files(folder, n_rows)
         imputers = {"reading": "reading", "nothing": "nothing", "mean": MeanImputer(), "auto": AutoImputer(random_state=0)}
         for imputer in imputers.values():
             if not isinstance(imputer, str):
                 imputer.fit(sample)
-            local(str(folder / "few"), imputer)  # compiled
+            run_local(str(folder / "few"), imputer)  # compiled
         for engine in engines:
-            with {"ray": ray, "spark": spark, "dask": dask, "dask-keeping": partial(dask, True)}[engine]() as run:
+            with {"ray": ray, "spark": spark, "dask": dask}[engine]() as run:
                 cases = [(name, imputer, ()) for name, imputer in imputers.items()]
                 if engine == "ray":
                     cases += [("auto, 1 worker", imputers["auto"], (1,))]
@@ -221,7 +227,7 @@ def measure(engines: list[str], n_rows: int, repeats: int) -> Iterator[dict[str,
                     alike = "reading" if name not in imputers and engine == "spark" else imputer
                     pairs = np.array(
                         [
-                            (taken(local, folder, n_rows, alike), taken(run, folder, n_rows, imputer, *args))
+                            (taken(run_local, folder, n_rows, alike), taken(run, folder, n_rows, imputer, *args))
                             for _ in range(repeats)
                         ]
                     )  # [repeats, local or engine, start or rows, core seconds or seconds]

@@ -11,6 +11,7 @@ from .._optional import require
 from .contract import imputer_of, model_for
 from .files import FileOutcome, FileTask, impute_file
 from .local import n_cores
+from .memory import memory_kept
 from .parts import COMBINED, batches_of, merged_schema, schema_state
 from .remote_files import outcomes
 
@@ -35,7 +36,8 @@ def _complete_partition(rows: Any, model: bytes) -> Any:
     imputer = imputer_of(model)
     names = imputer.training_table_.encoding.names
     absent = {name: None for name in names if name not in rows}  # columns without use for the model
-    filled = imputer.transform(rows.assign(**absent)[list(names)])
+    with memory_kept():
+        filled = imputer.transform(rows.assign(**absent)[list(names)])
     return rows.assign(**{name: filled[name] for name in filled if name in rows})
 
 
@@ -83,7 +85,8 @@ def _apply(make_state: Any, rows: Any) -> Any:
 
 
 def _fold_partition(fold: Fold, schema: Any, rows: Any) -> bytes:
-    state: bytes = fold(batches_of(_arrow_table(rows).cast(schema)))
+    with memory_kept():
+        state: bytes = fold(batches_of(_arrow_table(rows).cast(schema)))
     return state
 
 
@@ -130,7 +133,8 @@ def _own_client(n_workers: int | None) -> Iterator[Any]:
 
 
 def _complete_file(model: bytes, task: FileTask) -> FileOutcome:
-    return impute_file(model, task)
+    with memory_kept():
+        return impute_file(model, task)
 
 
 def _declared_schema(frame: Any) -> Any:
