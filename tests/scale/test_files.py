@@ -64,6 +64,23 @@ def test_files_are_the_same_for_any_number_of_workers(model: bytes, data: Path, 
         assert pq.read_metadata(tmp_path / "1" / name).row_group(0).column(0).compression == "ZSTD"
 
 
+def test_links_to_files_are_completed_under_their_own_names(model: bytes, data: Path, tmp_path: Path) -> None:
+    links = tmp_path / "links"
+    links.mkdir()
+    (links / "first.parquet").symlink_to(data / "part-0.parquet")
+    (links / "again.parquet").symlink_to(data / "part-0.parquet")
+    (links / "below.parquet").symlink_to(data / "sub" / "part-4.parquet")
+    (links / "folder").symlink_to(data / "sub", target_is_directory=True)
+    out = tmp_path / "out"
+    summary = impute_files(model, str(links / "**" / "*.parquet"), out, n_workers=2)
+    assert [outcome.n_rows for outcome in summary.done] == [1000, 1004, 1000, 1004]
+    made = contents(out)
+    assert list(made) == ["again.parquet", "below.parquet", "first.parquet", "folder/part-4.parquet"]
+    assert made["again.parquet"] == made["first.parquet"] != made["below.parquet"]
+    with pytest.raises(ValueError, match="is the folder of the input"):
+        impute_files(model, links / "folder", data / "sub")
+
+
 def test_finished_files_are_not_done_again(model: bytes, data: Path, tmp_path: Path) -> None:
     out = tmp_path / "out"
     impute_files(model, str(data / "*.parquet"), out, n_workers=1)

@@ -178,12 +178,12 @@ def list_files(sources: str | os.PathLike[str]) -> list[Path]:
 
 def tasks_of(files: Sequence[Path], out: Path) -> list[FileTask]:
     """Where each file goes: the same place, in another folder, as it has in the deepest one that holds them all."""
-    absolute = [file.resolve() for file in files]
+    absolute = [Path(os.path.abspath(file)) for file in files]  # noqa: PTH100 (links keep their own names: two may lead to one)
     root = Path(os.path.commonpath([file.parent for file in absolute]))
     tasks = [FileTask(str(file), str(out.resolve() / file.relative_to(root))) for file in absolute]
     if out.exists() and not out.is_dir():
         raise NotADirectoryError(f"{str(out)!r} is a file; many files at a time need a folder to write to")
-    if any(task.source == task.target for task in tasks):
+    if any(Path(task.source).resolve() == Path(task.target).resolve() for task in tasks):
         raise ValueError(f"{str(out)!r} is the folder of the input; give another one")
     return tasks
 
