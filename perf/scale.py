@@ -30,7 +30,7 @@ from otimpute.distributed import impute_files
 
 REPEATS = 3
 BATCH = 1 << 17
-N_FILES_OF_WORKERS = 30  # enough that the start of a process, some two seconds, does not decide
+N_FILES_OF_WORKERS = 64  # enough that the start of a process, some two seconds, does not decide
 
 
 def timed(work: Callable[[], Any], repeats: int = REPEATS) -> tuple[float, float, Any]:
