@@ -32,11 +32,8 @@ SHRUNK = "gaussian_em_shrunk"
 MIXTURE = "gaussian_mixture"
 _ROWS_PER_COLUMN = 10  # of fewer a covariance is uncertain
 _MOST_COLUMNS_OF_MIXTURE = 200
-_WIDE, _ROUNDS_OF_WIDE, _FEWEST_ROUNDS = (
-    100,
-    50,
-    6,
-)  # coordinates; rounds of EM, fewer with the square of the coordinates beyond
+_WIDE = 100  # coordinates: of more, a Gaussian makes fewer rounds, and fewer with their square
+_ROUNDS_OF_WIDE, _FEWEST_ROUNDS = 50, 6
 
 DEFAULT = (MEAN, GAUSSIAN, MIXTURE, "kernel_ridge", "extra_trees")
 CLASSES = tuple(imputer_classes(EXPERTS).values())
